@@ -1,0 +1,54 @@
+# Targets: setup, demo, check, test, parity, bench, oracle. Figures and seeds are variables: make parity SEEDS=20
+PYTHON ?= python3
+SEEDS ?= 200
+PROFILES ?= basic,affinity,spread,mixed
+JOBS ?= 2
+EXAMPLE := examples/cluster.yaml
+POD_THAT_FITS_NOWHERE := shop/giant
+POD_THAT_FITS := shop/checkout
+
+BIN := .venv/bin
+STAMP := .venv/.setup-stamp
+ORACLE := .build/oracle
+ORACLE_SOURCES := $(wildcard tools/oracle/*.go) tools/oracle/go.mod tools/oracle/go.sum
+
+.DEFAULT_GOAL := test
+.PHONY: setup demo check test parity bench oracle clean
+
+setup: $(STAMP)
+
+$(STAMP): requirements-dev.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+# Exit status 1 says that something does not fit, which the demo shows on purpose; 2 is an error.
+demo: setup
+	$(BIN)/nodewise simulate $(EXAMPLE) || test $$? -eq 1
+	$(BIN)/nodewise explain $(EXAMPLE) $(POD_THAT_FITS_NOWHERE) || test $$? -eq 1
+	$(BIN)/nodewise explain $(EXAMPLE) $(POD_THAT_FITS)
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check oracle
+	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m pytest -n $(JOBS)
+
+parity: setup oracle
+	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m tests.parity.compare --seeds $(SEEDS) --profiles $(PROFILES)
+
+bench: setup oracle
+	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m bench.against_oracle
+	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m bench.startup
+
+oracle: $(ORACLE)
+
+$(ORACLE): $(ORACLE_SOURCES) tools/build-oracle
+	tools/build-oracle $@
+
+clean:
+	rm -rf .build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,1 @@
+"""Timings against the real kube-scheduler and against the clock."""

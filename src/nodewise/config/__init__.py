@@ -1,0 +1,1 @@
+"""KubeSchedulerConfiguration v1: reading, defaulting, validation, and which plugins run where."""

@@ -1,0 +1,1 @@
+"""All that a plugin author imports: extension points, statuses, cycle state."""

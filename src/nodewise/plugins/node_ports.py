@@ -1,0 +1,41 @@
+"""Keeps pods off nodes where a host port they want is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import ClassVar
+
+import numpy as np
+
+from nodewise.api.objects import Pod
+from nodewise.framework.plugin import Handle, Rejections
+from nodewise.framework.status import Status
+from nodewise.state.columns import Columns, Rows
+from nodewise.state.dirty_log import Reads
+from nodewise.state.pod_info import HostPort, host_ports
+from nodewise.state.snapshot import Snapshot
+
+TAKEN = Status.unschedulable("node(s) didn't have free ports for the requested pod ports")
+
+
+class NodePorts:
+    """Plugin NodePorts; the state is the wanted host ports. Ports within the pod itself are not compared."""
+
+    name: ClassVar[str] = "NodePorts"
+    reads: ClassVar[Reads] = Reads.PODS
+
+    def __init__(self, args: object, handle: Handle) -> None:
+        pass
+
+    def class_key(self, pod: Pod) -> Hashable:
+        return host_ports(pod)
+
+    def compile(self, pod: Pod, snapshot: Snapshot) -> tuple[HostPort, ...] | None:
+        return host_ports(pod) or None
+
+    def filter(self, state: tuple[HostPort, ...], columns: Columns, rows: Rows) -> Rejections:
+        """Reject nodes where a wanted port is in use (NodePorts.Filter)."""
+        return columns.has_port_conflict(state)[rows].astype(np.int64)
+
+    def rejection(self, state: tuple[HostPort, ...], code: int) -> Status:
+        return TAKEN

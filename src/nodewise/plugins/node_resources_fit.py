@@ -1,0 +1,196 @@
+"""NodeResourcesFit: keeps pods off nodes that lack room for their requests, and scores how full nodes would be."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from nodewise.api.objects import Pod
+from nodewise.api.resources import PodAmounts, is_extended_resource_name, pod_amounts
+from nodewise.config.arguments import NodeResourcesFitArgs, ScoringStrategy
+from nodewise.framework.plugin import Handle, PreFilterResult, Rejections
+from nodewise.framework.status import Status
+from nodewise.plugins.resource_scoring import (
+    FIRST_CLASS_ROWS,
+    LARGEST_EXACT,
+    ScoredAmounts,
+    column_of,
+    strategy_of,
+)
+from nodewise.state.columns import MEMORY_ROW, PODS_ROW, Columns, IntArray, Rows
+from nodewise.state.dirty_log import Reads
+from nodewise.state.snapshot import Snapshot
+
+UNRESOLVABLE = 1
+TOO_MANY_PODS = 2
+_FIRST_RESOURCE_BIT = 2
+_MAX_MEMOISED = 4096
+_NOTHING_KNOWN = PreFilterResult()
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What the pod asks of one resource.
+
+    Attributes
+    ----------
+    name : str
+    row : int
+        Row in the columns; -1 for scalar resources, whose row is looked up when needed.
+    amount : int
+        In the resource's unit in the columns; more than 0.
+    bit : int
+        Set in the code of a node that lacks it.
+    """
+
+    name: str
+    row: int
+    amount: int
+    bit: int
+
+
+@dataclass(frozen=True, slots=True)
+class FitState:
+    """What is compared with the nodes, for pods with one request."""
+
+    needs: tuple[Need, ...]
+    scored: ScoredAmounts
+
+
+class NodeResourcesFit:
+    """Fit. Codes are bits: 1 unresolvable, 2 too many pods, then one for each requested resource."""
+
+    name: ClassVar[str] = "NodeResourcesFit"
+    reads: ClassVar[Reads] = Reads.RESOURCES | Reads.NODE
+
+    def __init__(self, args: NodeResourcesFitArgs | None, handle: Handle | None = None) -> None:
+        args = args or NodeResourcesFitArgs()
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._strategy = strategy_of(args.scoring_strategy)
+        self._resources = (args.scoring_strategy or ScoringStrategy()).resources
+        self._keys: dict[int, tuple[PodAmounts, Hashable]] = {}
+
+    def class_key(self, pod: Pod) -> Hashable:
+        """Return the request that is filtered by and the amounts that are scored by."""
+        amounts = pod_amounts(pod)
+        known = self._keys.get(id(amounts))
+        if known is not None:
+            return known[1]
+        request, scoring = amounts.fit, amounts.scoring
+        key = (
+            tuple(sorted(item for item in request.items() if item[1])),
+            tuple([scoring.get(spec.name, 0) for spec in self._resources]),
+        )
+        if len(self._keys) >= _MAX_MEMOISED:
+            self._keys.clear()
+        self._keys[id(amounts)] = amounts, key
+        return key
+
+    def compile(self, pod: Pod, snapshot: Snapshot) -> FitState:
+        """Prepare the comparison (PreFilter and PreScore; neither ever skips)."""
+        amounts = pod_amounts(pod)
+        return FitState(self._needs(amounts.fit), ScoredAmounts.of(self._resources, amounts.scoring))
+
+    def _needs(self, request: Mapping[str, int]) -> tuple[Need, ...]:
+        names = [name for name in FIRST_CLASS_ROWS if request.get(name, 0) > 0]
+        if len(names) < len(request):
+            names += sorted(name for name in request if name not in FIRST_CLASS_ROWS and self._counts(name, request))
+        return tuple(
+            [
+                Need(name, FIRST_CLASS_ROWS.get(name, -1), request[name], 1 << (_FIRST_RESOURCE_BIT + position))
+                for position, name in enumerate(names)
+            ]
+        )
+
+    def _counts(self, name: str, request: Mapping[str, int]) -> bool:
+        if request[name] <= 0:
+            return False
+        is_ignored = name in self._ignored or name.partition("/")[0] in self._ignored_groups
+        return not (is_ignored and is_extended_resource_name(name))
+
+    def pre_filter(self, state: FitState) -> PreFilterResult:
+        return _NOTHING_KNOWN
+
+    # --- filter -------------------------------------------------------------------------------------------------------
+
+    def filter(self, state: FitState, columns: Columns, rows: Rows) -> Rejections:
+        """Find the nodes without room (fitsRequest); only failing rows are looked at more closely."""
+        needs = [(need, need.row if need.row >= 0 else columns.resource_row(need.name)) for need in state.needs]
+        allocatable, requested = columns.allocatable, columns.requested
+        full = column_of(allocatable, PODS_ROW, rows) - column_of(requested, PODS_ROW, rows) < 1
+        failing = full.copy() if needs else full
+        lacking = []
+        for need, index in needs:
+            lacks = column_of(allocatable, index, rows) - column_of(requested, index, rows) < need.amount
+            lacking.append(lacks)
+            failing |= lacks
+        codes = np.zeros(len(failing), np.int64)
+        if not failing.any():
+            return codes
+        where = np.flatnonzero(failing)
+        found = full[where] * np.int64(TOO_MANY_PODS)
+        for (need, index), lacks in zip(needs, lacking, strict=True):
+            lacks_here = lacks[where]
+            if not lacks_here.any():
+                continue
+            found |= lacks_here * np.int64(need.bit)
+            found |= lacks_here & (column_of(allocatable, index, rows)[where] < need.amount)
+        codes[where] = found
+        return codes
+
+    def filter_row(self, state: FitState, columns: Columns, row: int) -> int:
+        """Return the code of one node."""
+        allocatable, requested = columns.allocatable, columns.requested
+        code = 0 if requested.item(PODS_ROW, row) < allocatable.item(PODS_ROW, row) else TOO_MANY_PODS
+        for need in state.needs:
+            index = need.row
+            if index < 0:
+                index = columns.resource_row(need.name)
+                allocatable, requested = columns.allocatable, columns.requested
+            there = allocatable.item(index, row)
+            if need.amount > there - requested.item(index, row):
+                code |= need.bit
+                if need.amount > there:
+                    code |= UNRESOLVABLE
+        return code
+
+    def rejection(self, state: FitState, code: int) -> Status:
+        """Name everything that is lacking."""
+        reasons = ["Too many pods"] if code & TOO_MANY_PODS else []
+        reasons += [f"Insufficient {need.name}" for need in state.needs if code & need.bit]
+        return Status.unresolvable(*reasons) if code & UNRESOLVABLE else Status.unschedulable(*reasons)
+
+    # --- score --------------------------------------------------------------------------------------------------------
+
+    def score(self, state: FitState, columns: Columns, rows: Rows) -> IntArray:
+        """Score how full nodes would be (resourceAllocationScorer.score)."""
+        scored = state.scored
+        resources = scored.rows_in(columns)
+        allocatable = scored.block(columns.allocatable, resources, rows)
+        if not resources:
+            return np.zeros(allocatable.shape[1], np.int64)
+        if scored.is_cpu_and_memory:
+            requested = scored.block(columns.non_zero, resources, rows)
+        else:
+            tables = [columns.non_zero if resource <= MEMORY_ROW else columns.requested for resource in resources]
+            parts = [column_of(table, resource, rows) for table, resource in zip(tables, resources, strict=True)]
+            requested = np.stack(parts)
+        return self._strategy.scores(requested + scored.amounts_column, allocatable, scored.weights)
+
+    def score_row(self, state: FitState, columns: Columns, row: int) -> int:
+        """Score one node."""
+        scored = state.scored
+        resources = scored.rows_in(columns)
+        requested, non_zero, table = columns.requested, columns.non_zero, columns.allocatable
+        allocatable = [table.item(resource, row) for resource in resources]
+        if max(allocatable, default=0) > LARGEST_EXACT:  # only int64 columns overflow as Go does
+            return int(self.score(state, columns, np.array([row]))[0])
+        used = [
+            (non_zero if resource <= MEMORY_ROW else requested).item(resource, row) + amount
+            for resource, amount in zip(resources, scored.amounts, strict=True)
+        ]
+        return self._strategy.score(used, allocatable, scored.weights)

@@ -1,0 +1,46 @@
+"""Keeps pods off cordoned nodes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from nodewise.api.objects import Pod, Taint
+from nodewise.api.tolerations import untolerated_taint
+from nodewise.framework.plugin import Handle, Rejections
+from nodewise.framework.status import Status
+from nodewise.state.columns import Columns, Rows
+from nodewise.state.dirty_log import Reads
+from nodewise.state.snapshot import Snapshot
+
+CORDON_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+CORDONED = Status.unresolvable("node(s) were unschedulable")
+
+
+class NodeUnschedulable:
+    """Plugin NodeUnschedulable; taints of the Node object do not matter to it, only spec.unschedulable does."""
+
+    name: ClassVar[str] = "NodeUnschedulable"
+    reads: ClassVar[Reads] = Reads.NODE
+
+    def __init__(self, args: object, handle: Handle) -> None:
+        pass
+
+    def class_key(self, pod: Pod) -> bool:
+        """Tell whether the pod tolerates the taint that stands for the cordon."""
+        tolerations = pod.spec.tolerations
+        return bool(tolerations) and untolerated_taint(tolerations, (CORDON_TAINT,)) is None
+
+    def compile(self, pod: Pod, snapshot: Snapshot) -> bool | None:
+        return None if self.class_key(pod) else True
+
+    def filter(self, state: bool, columns: Columns, rows: Rows) -> Rejections:
+        """Reject cordoned nodes (NodeUnschedulable.Filter)."""
+        return columns.unschedulable[rows].astype(np.int64)
+
+    def filter_row(self, state: bool, columns: Columns, row: int) -> int:
+        return int(columns.unschedulable[row])
+
+    def rejection(self, state: bool, code: int) -> Status:
+        return CORDONED

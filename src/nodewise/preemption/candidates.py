@@ -1,0 +1,154 @@
+"""Which nodes could take a pod after evictions, and which of them is the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from nodewise.framework.plugin import FilterVerdict
+from nodewise.framework.status import Code, Status
+from nodewise.preemption.pdb import BudgetIndex
+from nodewise.preemption.victims import NO_VICTIMS, Victims, select_victims
+from nodewise.state.pod_info import PodInfo
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_PRIORITY_OFFSET = 2**31  # makes every priority positive: fewer victims win over a lower sum of negative priorities
+Preference = tuple[int, int, int, int, int, str]
+"""What the nodes are compared by, smallest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node on which the pod would fit once the victims are gone."""
+
+    node_name: str
+    victims: Victims
+
+
+@dataclass(slots=True)
+class DryRun:
+    """What trying evictions on nodes came to.
+
+    Attributes
+    ----------
+    candidates : list[Candidate]
+    statuses : dict[int, Status]
+        By row, why evicting does not help there.
+    """
+
+    candidates: list[Candidate] = field(default_factory=list)
+    statuses: dict[int, Status] = field(default_factory=dict)
+
+    @property
+    def errors(self) -> list[str]:
+        """The messages of the errors met, each once."""
+        messages = (status.message for status in self.statuses.values() if status.code is Code.ERROR)
+        return list(dict.fromkeys(messages))
+
+
+def preference(candidate: Candidate, now: datetime) -> Preference:
+    """Return what speaks against a candidate (pickOneNodeForPreemption).
+
+    In this order: disruption budgets broken, priority of the most important victim, sum of priorities, number of
+    victims, an early start of the most important victims; then the name, where kube-scheduler takes any.
+    """
+    pods = candidate.victims.pods
+    top = max(pod.priority for pod in pods)
+    earliest = min(pod.start_time or now for pod in pods if pod.priority == top)
+    return (
+        candidate.victims.n_pdb_violations,
+        pods[0].priority,
+        sum(pod.priority + _PRIORITY_OFFSET for pod in pods),
+        len(pods),
+        -((earliest - _EPOCH) // _MICROSECOND),
+        candidate.node_name,
+    )
+
+
+def pick_candidate(candidates: Iterable[Candidate], now: datetime) -> Candidate:
+    """Return the best candidate."""
+    return min(candidates, key=lambda candidate: preference(candidate, now))
+
+
+def dry_run(
+    verdict: FilterVerdict, rows: Sequence[int], budgets: BudgetIndex, *, now: datetime, n_wanted: int
+) -> DryRun:
+    """Try evictions on nodes, in the order given, until enough candidates are found (DryRunPreemption).
+
+    Parameters
+    ----------
+    verdict : FilterVerdict
+    rows : Sequence[int]
+    budgets : BudgetIndex
+    now : datetime
+    n_wanted : int
+        Candidates to stop at, provided one of them breaks no disruption budget.
+    """
+    result = DryRun()
+    is_any_clean = False
+    for row in rows:
+        candidate = _try(verdict, row, budgets, now, result)
+        if candidate is None:
+            continue
+        is_any_clean |= candidate.victims.n_pdb_violations == 0
+        if is_any_clean and len(result.candidates) >= n_wanted:
+            break
+    return result
+
+
+def find_best(verdict: FilterVerdict, rows: Sequence[int], budgets: BudgetIndex, *, now: datetime) -> DryRun:
+    """Try evictions on nodes, leaving out those that cannot be better than what was found before.
+
+    The best candidate is that of a `dry_run` over all rows. Without any candidate no row is left out.
+    """
+    result = DryRun()
+    if not rows:
+        return result
+    columns, priority = verdict.snapshot.columns, verdict.pod.priority
+    all_rows = np.asarray(rows, np.intp)
+    lowest = columns.min_priority[all_rows]
+    has_victims = lowest < priority
+    result.statuses.update(dict.fromkeys(all_rows[~has_victims].tolist(), NO_VICTIMS))
+    all_rows, lowest = all_rows[has_victims], lowest[has_victims]
+    order = np.lexsort((columns.name_rank[all_rows], lowest))
+    best: Preference | None = None
+    for row, low in zip(all_rows[order].tolist(), lowest[order].tolist(), strict=True):
+        if best is not None:
+            if (0, low) > best[:2]:
+                break  # and so are all that follow
+            if _bound(verdict, row, low, now) >= best:
+                continue
+        candidate = _try(verdict, row, budgets, now, result)
+        if candidate is not None:
+            found = preference(candidate, now)
+            best = found if best is None else min(best, found)
+    return result
+
+
+def _bound(verdict: FilterVerdict, row: int, lowest: int, now: datetime) -> Preference:
+    """Return a preference that no candidate on a row can be below."""
+    priority = verdict.pod.priority
+    latest = max(pod.start_time or now for pod in _pods_on(verdict, row) if pod.priority < priority)
+    name = verdict.snapshot.columns.names[row]
+    return 0, lowest, lowest + _PRIORITY_OFFSET, 1, -((latest - _EPOCH) // _MICROSECOND), name
+
+
+def _try(verdict: FilterVerdict, row: int, budgets: BudgetIndex, now: datetime, result: DryRun) -> Candidate | None:
+    name = verdict.snapshot.columns.names[row]
+    found = select_victims(
+        verdict.pod, _pods_on(verdict, row), verdict.what_if(row), budgets=budgets, now=now, node_name=name
+    )
+    if isinstance(found, Status):
+        result.statuses[row] = found
+        return None
+    candidate = Candidate(name, found)
+    result.candidates.append(candidate)
+    return candidate
+
+
+def _pods_on(verdict: FilterVerdict, row: int) -> Iterable[PodInfo]:
+    return verdict.snapshot.pods_on(row).values()

@@ -1,0 +1,329 @@
+"""What the plugins of a profile make of one pod: verdicts, scores and the message."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nodewise.errors import PluginError
+from nodewise.framework.fit_error import fit_error_message
+from nodewise.framework.plugin import MAX_NODE_SCORE, FilterVerdict
+from nodewise.framework.status import Code, Status
+from nodewise.runtime.nominator import Nominations
+from nodewise.runtime.pod_class import PodClass
+from nodewise.runtime.profile import Framework
+from nodewise.runtime.selection import RowArray
+from nodewise.runtime.views import PluginView
+from nodewise.runtime.what_if import RowWhatIf
+from nodewise.state.columns import ALL_ROWS, BoolArray, IntArray
+from nodewise.state.pod_info import PodInfo
+from nodewise.state.snapshot import Snapshot
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginScores:
+    """One plugin's scores of some rows."""
+
+    name: str
+    raw: IntArray
+    normalized: IntArray
+    weight: int
+
+
+class Evaluation(FilterVerdict):
+    """The filters' verdict on one pod over the snapshot as it is, and what follows from it.
+
+    Attributes
+    ----------
+    feasible : (n_rows,) bool
+        Rows that pass every filter, nominated pods taken into account.
+    nominated_row : int | None
+        The pod's own nominated node when it fits there; it is then taken without a look at others.
+    with_nominated : dict[int, dict[str, Status]]
+        For rows that other pods are nominated to: what each filter says with these in place.
+    """
+
+    def __init__(
+        self, pod: PodInfo, pod_class: PodClass, framework: Framework, snapshot: Snapshot, nominations: Nominations
+    ) -> None:
+        self._pod = pod
+        self.pod_class = pod_class
+        self.framework = framework
+        self._snapshot = snapshot
+        self.nominations = nominations
+        self.nominated_row: int | None = None
+        self.with_nominated: dict[int, dict[str, Status]] = {}
+        self._nominated_failure = ""
+        self._explicit: set[int] = set()
+        self.pre_filter_status = pod_class.pre_filter_status
+        n_rows = snapshot.columns.n_rows
+        if self.pre_filter_status is not None:
+            self.allowed: BoolArray | None = None
+            self.feasible: BoolArray = np.zeros(n_rows, bool)
+            self.base: IntArray = np.zeros(n_rows, np.int64)
+            return
+        passes, self.base = pod_class.refresh()
+        for view in pod_class.volatile_filters:
+            view.refresh_filter()
+            if view.rejecting:
+                passes = passes & (view.codes == 0)
+        if nominations.nominations():
+            passes = self._with_nominated_pods(passes)
+        self.allowed = self._allowed_rows()
+        self._try_own_nomination(passes)
+        self.feasible = passes if self.allowed is None else passes & self.allowed
+        if self.nominated_row is not None and not self.feasible[self.nominated_row]:
+            self.feasible = self.feasible.copy()
+            self.feasible[self.nominated_row] = True
+
+    # --- what filters said --------------------------------------------------------------------------------------------
+
+    @property
+    def pod(self) -> PodInfo:
+        return self._pod
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    @property
+    def nominator(self) -> Nominations:
+        return self.nominations
+
+    @property
+    def stopped_in_pre_filter(self) -> str:
+        return self.pod_class.stopped_in_pre_filter
+
+    @property
+    def excluded_by(self) -> tuple[str, ...]:
+        """Return the plugins whose PreFilter left some nodes out, names sorted."""
+        return self.pod_class.restricting
+
+    @property
+    def absent_status(self) -> Status:
+        """Return the status of nodes that were not looked at."""
+        if self.pre_filter_status is not None:
+            return self.pre_filter_status
+        if self.allowed is None:
+            return Status.unresolvable()
+        plugins = sorted({*self.pod_class.restricting, *filter(None, [self._nominated_failure])})
+        return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]")
+
+    def failures(self, row: int) -> dict[str, Status]:
+        """Return what every filter that rejects the pod on a row says, each asked on its own, in profile order."""
+        if row in self.with_nominated:
+            return self.with_nominated[row]
+        found: dict[str, Status] = {}
+        for view in self.pod_class.filter_views:
+            view.refresh_filter()
+            code = int(view.codes[row])
+            if code:
+                found[view.plugin.name] = view.plugin.rejection(view.state, code)
+        return found
+
+    def looked_at(self) -> BoolArray:
+        """Return which rows were judged one by one, as opposed to left out by a PreFilter."""
+        alive = self._snapshot.columns.alive
+        if self.pre_filter_status is not None:
+            return np.zeros(len(alive), bool)
+        mask = alive.copy() if self.allowed is None else alive & self.allowed
+        mask[list(self._explicit)] = True
+        return mask
+
+    def first_failures(self) -> list[tuple[PluginView | None, int, Status, IntArray]]:
+        """Group the rows that were judged and rejected by their first rejection.
+
+        Returns
+        -------
+        list of (view, code, status, rows)
+            `view` is None for rows where nominated pods made the difference.
+        """
+        rejected = self.looked_at() & ~self.feasible
+        groups: list[tuple[PluginView | None, int, Status, IntArray]] = []
+        for row, failures in self.with_nominated.items():
+            if rejected[row] and failures:
+                name, status = next(iter(failures.items()))
+                groups.append((None, 0, status.by(name), np.array([row])))
+                rejected[row] = False
+        for view in self.pod_class.filter_views:
+            view.refresh_filter()
+            if not view.rejecting:
+                continue
+            rows = np.flatnonzero(rejected & (view.codes != 0))
+            if len(rows) == 0:
+                continue
+            rejected[rows] = False
+            codes = view.codes[rows]
+            first = int(codes[0])
+            if (codes == first).all():
+                distinct = [first]
+            else:
+                distinct = np.unique(codes).tolist()
+            for code in distinct:
+                status = view.plugin.rejection(view.state, code).by(view.plugin.name)
+                groups.append((view, code, status, rows[codes == code]))
+        return groups
+
+    def statuses_by_row(self) -> Mapping[int, Status]:
+        statuses: dict[int, Status] = {}
+        for _, _, status, rows in self.first_failures():
+            statuses.update(dict.fromkeys(rows.tolist(), status))
+        absent = self.absent_status
+        for row in np.flatnonzero(self._snapshot.columns.alive & ~self.looked_at()).tolist():
+            statuses[row] = absent
+        return statuses
+
+    def resolvable_rows(self) -> Sequence[int]:
+        found: list[int] = []
+        for _, _, status, rows in self.first_failures():
+            if status.code is Code.UNSCHEDULABLE:
+                found.extend(rows.tolist())
+        if self.absent_status.code is Code.UNSCHEDULABLE:
+            found.extend(np.flatnonzero(self._snapshot.columns.alive & ~self.looked_at()).tolist())
+        return found
+
+    def what_if(self, row: int) -> RowWhatIf:
+        return RowWhatIf(self.pod_class, self._snapshot, row, self._nominated_pods(row))
+
+    def message(self, post_filter_message: str = "") -> str:
+        """Return what goes into the PodScheduled condition of a pod that fits nowhere (FitError.Error)."""
+        n_nodes = self._snapshot.n_nodes
+        if n_nodes == 0:
+            return NO_NODES
+        if self.pre_filter_status is not None:
+            return fit_error_message(n_nodes, self.pre_filter_status.message, {}, post_filter_message)
+        counts: Counter[str] = Counter()
+        for _, _, status, rows in self.first_failures():
+            for reason in status.reasons:
+                counts[reason] += len(rows)
+        n_absent = n_nodes - int(np.count_nonzero(self.looked_at()))
+        if n_absent:
+            for reason in self.absent_status.reasons:
+                counts[reason] += n_absent
+        return fit_error_message(n_nodes, "", counts, post_filter_message)
+
+    # --- nominated pods -----------------------------------------------------------------------------------------------
+
+    def _nominated_pods(self, row: int) -> tuple[PodInfo, ...]:
+        """Pods that may take room on the node before this one: nominated there, of no lower priority."""
+        nominated = self.nominations.nominated_to(self._snapshot.columns.names[row])
+        return tuple(p for p in nominated if p.priority >= self._pod.priority and p.uid != self._pod.uid)
+
+    def _with_nominated_pods(self, passes: BoolArray) -> BoolArray:
+        changed = passes
+        for name in self.nominations.nominations():
+            row = self._snapshot.columns.row_of(name)
+            if row is None:
+                continue
+            others = self._nominated_pods(row)
+            if not others:
+                continue
+            failures = RowWhatIf(self.pod_class, self._snapshot, row, ()).failures(added=others)
+            if failures:
+                self.with_nominated[row] = failures
+                if changed[row]:
+                    changed = changed.copy() if changed is passes else changed
+                    changed[row] = False
+        return changed
+
+    def _allowed_rows(self) -> BoolArray | None:
+        names = self.pod_class.node_names
+        if names is None:
+            return None
+        columns = self._snapshot.columns
+        mask = np.zeros(columns.n_rows, bool)
+        for name in names:
+            row = columns.row_of(name)
+            if row is not None:
+                mask[row] = True
+        return mask
+
+    def _try_own_nomination(self, passes: BoolArray) -> None:
+        name = self.nominations.node_of(self._pod.uid)
+        row = self._snapshot.columns.row_of(name) if name else None
+        if row is None:
+            return
+        self._explicit.add(row)
+        if passes[row]:
+            self.nominated_row = row
+            return
+        failures = self.failures(row)
+        self._nominated_failure = next(iter(failures), "")
+
+    # --- scores -------------------------------------------------------------------------------------------------------
+
+    def totals(self, found: RowArray) -> IntArray:
+        """Return the total scores of feasible rows, all else equal: parts that are the same for all may be left out.
+
+        Parameters
+        ----------
+        found : (m,) intp
+            Rows to score; normalisation looks at these only.
+        """
+        total = self.base[found]
+        mask: BoolArray | None = None
+        for view, weight in self.pod_class.late_scores:
+            if not view.traits.pre_scores and not view.is_volatile:
+                view.refresh_score()
+                if view.raw is None or view.uniform:
+                    continue
+                raw, state = view.raw[found], view.state
+            else:
+                if mask is None:
+                    mask = self._mask_of(found)
+                scored = self._score_late(view, mask)
+                if scored is None:
+                    continue
+                raw, state = scored[0][found], scored[1]
+            normalized = self._normalize(view, state, raw)
+            total = total + (normalized * weight if weight != 1 else normalized)
+        return total
+
+    def plugin_scores(self, found: RowArray) -> list[PluginScores]:
+        """Return every plugin's scores of feasible rows, in profile order."""
+        mask = self._mask_of(found)
+        scores: list[PluginScores] = []
+        for view, weight in self.pod_class.score_views:
+            if view.traits.pre_scores or view.is_volatile:
+                scored = self._score_late(view, mask)
+                if scored is None:
+                    continue
+                raw, state = scored[0][found], scored[1]
+            else:
+                view.refresh_score()
+                if view.raw is None:
+                    continue
+                raw, state = view.raw[found], view.state
+            scores.append(PluginScores(view.plugin.name, raw, self._normalize(view, state, raw), weight))
+        return scores
+
+    def _mask_of(self, found: RowArray) -> BoolArray:
+        mask = np.zeros(self._snapshot.columns.n_rows, bool)
+        mask[found] = True
+        return mask
+
+    def _score_late(self, view: PluginView, mask: BoolArray) -> tuple[IntArray, object] | None:
+        columns = self._snapshot.columns
+        state = view.state
+        if view.traits.pre_scores:
+            state = view.plugin.pre_score(view.state, columns, mask)
+            if state is None:
+                return None
+        raw = view.plugin.score(state, columns, ALL_ROWS)
+        return None if raw is None else (raw, state)
+
+    def _normalize(self, view: PluginView, state: object, raw: IntArray) -> IntArray:
+        scores: IntArray = view.plugin.normalize(state, raw) if view.traits.normalizes else raw
+        low, high = int(scores.min(initial=0)), int(scores.max(initial=0))
+        if low < 0 or high > MAX_NODE_SCORE:
+            bad = low if low < 0 else high
+            raise PluginError(
+                f'plugin "{view.plugin.name}" returns an invalid score {bad}, '
+                f"it should in the range of [0, {MAX_NODE_SCORE}] after normalizing"
+            )
+        return scores

@@ -1,0 +1,123 @@
+"""Which nodes are looked at, and which of the best is taken."""
+
+from __future__ import annotations
+
+import enum
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from nodewise.state.columns import BoolArray, IntArray
+
+MIN_FEASIBLE_NODES_TO_FIND = 100
+MIN_FEASIBLE_NODES_PERCENTAGE = 5
+RowArray = np.ndarray[tuple[int], np.dtype[np.intp]]
+
+
+class TieBreak(enum.Enum):
+    """How to choose among nodes with the same top total."""
+
+    FIRST = "first"
+    ROUND_ROBIN = "round-robin"
+    RANDOM = "random"
+    KUBE = "kube"
+
+
+def feasible_nodes_to_find(n_nodes: int, percentage: int) -> int:
+    """Return how many feasible nodes end the search (Scheduler.numFeasibleNodesToFind); 0 percent is adaptive."""
+    if n_nodes < MIN_FEASIBLE_NODES_TO_FIND or percentage >= 100:
+        return n_nodes
+    if percentage == 0:
+        percentage = max(50 - n_nodes // 125, MIN_FEASIBLE_NODES_PERCENTAGE)
+    return max(n_nodes * percentage // 100, MIN_FEASIBLE_NODES_TO_FIND)
+
+
+def search(feasible: BoolArray, order: RowArray, start: int, quota: int) -> tuple[RowArray, int]:
+    """Walk the nodes from a start position, round and round, until the quota is found.
+
+    Parameters
+    ----------
+    feasible : (n_rows,) bool
+    order : (n,) intp
+        Rows to walk, in kube-scheduler's order of nodes.
+    start : int
+        Where to begin.
+    quota : int
+        Feasible nodes wanted.
+
+    Returns
+    -------
+    found : (m,) intp
+        Feasible rows in the order they were met, at most the quota.
+    looked_at : int
+        Nodes found or rejected; the first one over the quota is neither.
+    """
+    n = len(order)
+    if n == 0:
+        return order, 0
+    walk = np.concatenate([order[start % n :], order[: start % n]]) if start % n else order
+    hits = np.flatnonzero(feasible[walk])
+    if len(hits) <= quota:
+        return walk[hits], n
+    return walk[hits[:quota]], int(hits[quota])
+
+
+class Selector:
+    """Chooses a node among those found; keeps what the rules remember from pod to pod."""
+
+    def __init__(self, tie_break: TieBreak, generator: random.Random) -> None:
+        self.tie_break = tie_break
+        self._generator = generator
+        self._counter = 0
+
+    @property
+    def ignores_order(self) -> bool:
+        """Whether the choice does not depend on the order in which nodes were met."""
+        return self.tie_break is TieBreak.FIRST
+
+    def select(self, found: RowArray, totals: IntArray, name_rank: IntArray) -> int:
+        """Return the row to take.
+
+        Parameters
+        ----------
+        found : (m,) intp
+            Feasible rows in the order they were met.
+        totals : (m,) int64
+            Their total scores.
+        name_rank : (n_rows,) int64
+            Positions of the nodes' names in sorted order.
+        """
+        if self.tie_break is TieBreak.KUBE:
+            return int(found[heap_winner(totals.tolist())])
+        best = found[totals == totals.max()]
+        if len(best) == 1:
+            return int(best[0])
+        if self.tie_break is TieBreak.FIRST:
+            return int(best[name_rank[best].argmin()])
+        if self.tie_break is TieBreak.RANDOM:
+            return int(best[self._generator.randrange(len(best))])
+        position = self._counter % len(best)
+        self._counter += 1
+        return int(best[position])
+
+
+def heap_winner(totals: Sequence[int]) -> int:
+    """Return the position that kube-scheduler's selectHost takes: the root of a binary max-heap built in place.
+
+    Among equal top totals this is the first in a preorder walk of the heap's tree: a parent keeps its place unless a
+    child is strictly better, and the left child goes first.
+    """
+    top = max(totals)
+    n = len(totals)
+    wins: list[int] = [0]
+    while wins:
+        position = wins.pop()
+        if totals[position] == top:
+            return position
+        left, right = 2 * position + 1, 2 * position + 2
+        if right < n:
+            wins.append(right)
+        if left < n:
+            wins.append(left)
+    raise AssertionError("a non-empty list has a top")

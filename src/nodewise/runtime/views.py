@@ -1,0 +1,158 @@
+"""One plugin's answers for one kind of pod over all nodes, kept up to date row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from nodewise.errors import PluginError
+from nodewise.framework.plugin import CompilingPlugin, Rejections
+from nodewise.state.columns import ALL_ROWS, IntArray
+from nodewise.state.dirty_log import ROW, Reads
+from nodewise.state.snapshot import Snapshot
+
+_NODE_SET = int(Reads.NODE_SET)
+SCALAR_ROWS = 6
+"""Up to so many changed rows are asked one by one, where the plugin can do that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """Which optional methods a plugin class has."""
+
+    filters: bool
+    scores: bool
+    pre_scores: bool
+    normalizes: bool
+    filters_rows: bool
+    scores_rows: bool
+    extends_pre_filter: bool
+
+
+@cache
+def traits_of(plugin_class: type) -> Traits:
+    """Return the traits of a plugin class; looked up once, since Protocol checks are slow."""
+    names = ("filter", "score", "pre_score", "normalize", "filter_row", "score_row", "with_pods")
+    return Traits(*(hasattr(plugin_class, name) for name in names))
+
+
+class PluginView:
+    """A plugin with its compiled state for one class key, and its answers.
+
+    Attributes
+    ----------
+    state : Any | None
+        None when the plugin has nothing to say about such pods.
+    codes : (n_rows,) int64
+        Rejections as of the last `refresh_filter`; 0 passes.
+    rejecting : bool
+        Whether any code may be other than 0.
+    raw : (n_rows,) int64 | None
+        Raw scores as of the last `refresh_score`; None when the plugin took itself out of scoring.
+    uniform : bool
+        Whether all raw scores are known to be equal, so that they cannot decide anything.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_filter_cursor",
+        "_filter_node_set",
+        "_score_cursor",
+        "_score_node_set",
+        "codes",
+        "filters",
+        "is_volatile",
+        "plugin",
+        "raw",
+        "reads",
+        "rejecting",
+        "scores",
+        "snapshot",
+        "state",
+        "traits",
+        "uniform",
+    )
+
+    def __init__(self, plugin: CompilingPlugin, state: Any | None, snapshot: Snapshot) -> None:
+        self.plugin: Any = plugin
+        self.state = state
+        self.snapshot = snapshot
+        self.reads = int(plugin.reads)
+        self.is_volatile = bool(plugin.reads & (Reads.DOMAIN | Reads.ALWAYS))
+        self.traits = traits_of(type(plugin))
+        self.filters = state is not None and self.traits.filters
+        self.scores = state is not None and self.traits.scores
+        self.codes: Rejections = np.zeros(0, np.int64)
+        self.rejecting = False
+        self.raw: IntArray | None = np.zeros(0, np.int64)
+        self.uniform = False
+        self._filter_cursor = self._score_cursor = -1
+        self._filter_node_set = self._score_node_set = -1
+
+    def refresh_filter(self) -> None:
+        """Bring `codes` up to date."""
+        log = self.snapshot.log
+        if self._filter_cursor == log.end:
+            return
+        columns = self.snapshot.columns
+        rows = self._changed_rows(self._filter_cursor, self._filter_node_set, len(self.codes))
+        if rows is None:
+            self.codes = _writable(self.plugin.filter(self.state, columns, ALL_ROWS))
+            self.rejecting = bool(self.codes.any())
+        elif rows and len(rows) <= SCALAR_ROWS and self.traits.filters_rows:
+            for row in rows:
+                code = self.plugin.filter_row(self.state, columns, row)
+                self.codes[row] = code
+                self.rejecting |= code != 0
+        elif rows:
+            index = np.array(rows, np.intp)
+            codes = self.plugin.filter(self.state, columns, index)
+            self.codes[index] = codes
+            self.rejecting |= bool(codes.any())
+        self._filter_cursor = log.end
+        self._filter_node_set = self.snapshot.node_set_version
+
+    def refresh_score(self) -> None:
+        """Bring `raw` up to date, for a plugin whose scores do not depend on which nodes are feasible."""
+        log = self.snapshot.log
+        if self._score_cursor == log.end:
+            return
+        columns = self.snapshot.columns
+        rows = self._changed_rows(self._score_cursor, self._score_node_set, -1 if self.raw is None else len(self.raw))
+        if rows is None:
+            self.raw = self._checked(self.plugin.score(self.state, columns, ALL_ROWS))
+            self.uniform = self.raw is not None and len(self.raw) > 0 and bool((self.raw == self.raw[0]).all())
+        elif rows and self.raw is not None:
+            if len(rows) <= SCALAR_ROWS and self.traits.scores_rows:
+                for row in rows:
+                    self.raw[row] = self.plugin.score_row(self.state, columns, row)
+            else:
+                index = np.array(rows, np.intp)
+                self.raw[index] = self.plugin.score(self.state, columns, index)
+            self.uniform = False
+        self._score_cursor = log.end
+        self._score_node_set = self.snapshot.node_set_version
+
+    def _checked(self, scores: IntArray | None) -> IntArray | None:
+        if scores is None or scores.shape == (self.snapshot.columns.n_rows,):
+            return scores if scores is None else _writable(scores)
+        raise PluginError(
+            f"plugin {self.plugin.name}: score returned shape {scores.shape}, expected ({self.snapshot.columns.n_rows},)"
+        )
+
+    def _changed_rows(self, cursor: int, node_set: int, known: int) -> list[int] | None:
+        snapshot = self.snapshot
+        n_rows = snapshot.columns.n_rows
+        if cursor < 0 or self.is_volatile or known != n_rows:
+            return None
+        if self.reads & _NODE_SET and node_set != snapshot.node_set_version:
+            return None
+        return snapshot.log.since(cursor, self.reads & ROW, max(16, n_rows // 4))
+
+
+def _writable(array: IntArray) -> IntArray:
+    """Return the array itself, or a copy when the plugin handed out one that it may not change."""
+    return array if array.flags.writeable and array.base is None else array.copy()

@@ -1,0 +1,75 @@
+"""From a configuration to the plugins that run: one Framework per profile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from nodewise.config.errors import ConfigError
+from nodewise.config.model import KubeSchedulerConfiguration, PluginRef, Plugins, Profile
+from nodewise.config.plugins import IN_TREE_POINTS, expand_profiles, in_tree_implements, needed_plugins
+from nodewise.framework.plugin import EXTENSION_POINTS
+from nodewise.framework.registry import Registry
+from nodewise.runtime.profile import Framework, implemented_points
+from nodewise.scheduler.handle import SchedulerHandle
+
+
+def build_frameworks(
+    configuration: KubeSchedulerConfiguration,
+    registry: Registry,
+    handle: SchedulerHandle,
+    added: Sequence[str] = (),
+) -> dict[str, Framework]:
+    """Make every profile's plugins and put them in their places, by scheduler name.
+
+    Parameters
+    ----------
+    added : Sequence[str]
+        Plugins that run in every profile besides those that it names, as if enabled under multiPoint.
+
+    Raises
+    ------
+    ConfigError
+        With kube-scheduler's text when the profiles do not fit together.
+    """
+    if configuration.extenders:
+        raise ConfigError("extenders are not supported yet; remove `extenders` from the configuration")
+    profiles = tuple(_with_added(profile, added) for profile in configuration.profiles)
+    configuration = msgspec.structs.replace(configuration, profiles=profiles)
+    made = {profile.scheduler_name: _make_plugins(profile, registry, handle) for profile in profiles}
+    points_of = {name: implemented_points(plugin) for plugins in made.values() for name, plugin in plugins.items()}
+
+    def implements(name: str, point: str) -> bool:
+        if name in IN_TREE_POINTS:
+            return in_tree_implements(name, point)
+        return point in points_of.get(name, ())
+
+    frameworks: dict[str, Framework] = {}
+    expanded = expand_profiles(configuration, tuple(EXTENSION_POINTS), implements, lambda name: name in registry)
+    for profile in profiles:
+        plugins = made[profile.scheduler_name]
+        placed = {
+            # An in-tree plugin may be allowed at a point where, built this way, it has nothing to do.
+            point: [(plugins[ref.name], ref.weight) for ref in refs if point in points_of[ref.name]]
+            for point, refs in expanded[profile.scheduler_name].items()
+        }
+        frameworks[profile.scheduler_name] = Framework(
+            profile.scheduler_name, profile.percentage_of_nodes_to_score, placed
+        )
+    return frameworks
+
+
+def _with_added(profile: Profile, added: Sequence[str]) -> Profile:
+    plugins = profile.plugins or Plugins()
+    enabled = plugins.multi_point.enabled
+    new = tuple(PluginRef(name) for name in added if name not in {ref.name for ref in enabled})
+    multi_point = msgspec.structs.replace(plugins.multi_point, enabled=(*enabled, *new))
+    return msgspec.structs.replace(profile, plugins=msgspec.structs.replace(plugins, multi_point=multi_point))
+
+
+def _make_plugins(profile: Profile, registry: Registry, handle: SchedulerHandle) -> dict[str, Any]:
+    """Make the plugins that a profile names; names that do not exist are left to the expansion to refuse."""
+    names = sorted(needed_plugins(profile))
+    return {name: registry.make(name, profile.args_of(name), handle) for name in names if name in registry}

@@ -1,0 +1,171 @@
+"""The story of one pod: evaluate, select, and what happens when it fits nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nodewise.framework.plugin import PostFilterResult
+from nodewise.framework.status import SUCCESS, Code, Status
+from nodewise.runtime.evaluation import NO_NODES, Evaluation
+from nodewise.runtime.nominator import Nominations
+from nodewise.runtime.pod_class import PodClasses
+from nodewise.runtime.profile import Framework
+from nodewise.runtime.selection import RowArray, Selector, feasible_nodes_to_find, search
+from nodewise.state.cache import SchedulerCache
+from nodewise.state.pod_info import PodInfo
+from nodewise.state.snapshot import Snapshot
+
+REASON_UNSCHEDULABLE = "Unschedulable"
+REASON_SCHEDULER_ERROR = "SchedulerError"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What one scheduling cycle came to.
+
+    Attributes
+    ----------
+    node_name : str | None
+        The chosen node; None when the pod fits nowhere or something went wrong.
+    best : tuple[str, ...]
+        All nodes with the top total, names sorted; only filled in on request.
+    reason : str | None
+        None, Unschedulable or SchedulerError, as in the PodScheduled condition.
+    message : str
+        The condition's message.
+    post_filter : PostFilterResult | None
+        What the PostFilter plugins made of it.
+    """
+
+    node_name: str | None
+    best: tuple[str, ...] = ()
+    reason: str | None = None
+    message: str = ""
+    post_filter: PostFilterResult | None = None
+
+
+class Scheduler:
+    """The decision core over one cache: scheduling cycles for the pods of its profiles.
+
+    Parameters
+    ----------
+    cache : SchedulerCache
+    snapshot : Snapshot
+    frameworks : Mapping[str, Framework]
+        By scheduler name.
+    selector : Selector
+        Chooses among equals.
+    percentage_of_nodes_to_score : int
+        Used by profiles that have no value of their own; 0 is kube-scheduler's adaptive rule.
+    """
+
+    def __init__(
+        self,
+        cache: SchedulerCache,
+        snapshot: Snapshot,
+        frameworks: Mapping[str, Framework],
+        selector: Selector,
+        percentage_of_nodes_to_score: int = 100,
+    ) -> None:
+        self.cache = cache
+        self.snapshot = snapshot
+        self.frameworks = frameworks
+        self.selector = selector
+        self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
+        self.nominations = Nominations()
+        self.classes = {name: PodClasses(framework, snapshot) for name, framework in frameworks.items()}
+        self._start = 0
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """Return the first objection to trying the pod at all (RunPreEnqueuePlugins)."""
+        for plugin in self.frameworks[pod.pod.spec.scheduler_name].pre_enqueue:
+            status = plugin.pre_enqueue(pod.pod)
+            if not status.is_success:
+                return status
+        return SUCCESS
+
+    def evaluate(self, pod: PodInfo) -> Evaluation:
+        """Run the filters for a pod over the cluster as it is, without changing anything."""
+        self.snapshot.update(self.cache)
+        name = pod.pod.spec.scheduler_name
+        pod_class = self.classes[name].class_of(pod.pod)
+        return Evaluation(pod, pod_class, self.frameworks[name], self.snapshot, self.nominations)
+
+    def schedule(self, pod: PodInfo, *, with_best: bool = False, with_post_filter: bool = True) -> Decision:
+        """Decide on one pod; nothing is changed but what tie-breaks and node rotation remember.
+
+        Parameters
+        ----------
+        with_best : bool
+            Also list all nodes that share the top total.
+        with_post_filter : bool
+            Run the PostFilter plugins when the pod fits nowhere.
+        """
+        evaluation = self.evaluate(pod)
+        if self.snapshot.n_nodes == 0:
+            return Decision(None, reason=REASON_UNSCHEDULABLE, message=NO_NODES)
+        status = evaluation.pre_filter_status
+        if status is not None and not status.code.is_rejection:
+            message = f'running PreFilter plugin "{status.plugin}": {status.message}'
+            return Decision(None, reason=REASON_SCHEDULER_ERROR, message=message)
+        found = self.find_nodes(evaluation)
+        if len(found) == 0:
+            return self._unschedulable(evaluation, with_post_filter=with_post_filter)
+        names = self.snapshot.columns.names
+        if len(found) == 1:
+            name = names[found[0]]
+            return Decision(name, (name,) if with_best else ())
+        totals = evaluation.totals(found)
+        row = self.selector.select(found, totals, self.snapshot.columns.name_rank)
+        best: tuple[str, ...] = ()
+        if with_best:
+            best = tuple(sorted(names[i] for i in found[totals == totals.max()].tolist()))
+        return Decision(names[row], best)
+
+    def find_nodes(self, evaluation: Evaluation) -> RowArray:
+        """Return the feasible rows that the profile wants looked at, in the order they are met."""
+        if evaluation.nominated_row is not None:
+            return np.array([evaluation.nominated_row], np.intp)
+        feasible = evaluation.feasible
+        order = self.snapshot.order
+        if evaluation.allowed is not None:
+            order = order[evaluation.allowed[order]]
+        percentage = evaluation.framework.percentage_of_nodes_to_score
+        if percentage is None:
+            percentage = self.percentage_of_nodes_to_score
+        quota = feasible_nodes_to_find(len(order), percentage)
+        if quota >= len(order) and self.selector.ignores_order:
+            return np.flatnonzero(feasible)
+        found, looked_at = search(feasible, order, self._start, quota)
+        self._start = (self._start + looked_at) % max(self.snapshot.n_nodes, 1)
+        return found
+
+    def _unschedulable(self, evaluation: Evaluation, *, with_post_filter: bool) -> Decision:
+        result = self.run_post_filters(evaluation) if with_post_filter else None
+        message = evaluation.message(result.status.message if result is not None else "")
+        return Decision(None, (), REASON_UNSCHEDULABLE, message, result)
+
+    def run_post_filters(self, evaluation: Evaluation) -> PostFilterResult | None:
+        """Run the PostFilter plugins until one succeeds, fails for good or errs (RunPostFilterPlugins)."""
+        reasons: list[str] = []
+        kept: PostFilterResult | None = None
+        for plugin in evaluation.framework.post_filters:
+            result = plugin.post_filter(evaluation)
+            if result.status.code is not Code.UNSCHEDULABLE:
+                return result
+            reasons.extend(result.status.reasons)
+            if result.nominated_node is not None:
+                kept = result
+        if not evaluation.framework.post_filters:
+            return None
+        nominated = kept.nominated_node if kept is not None else None
+        return PostFilterResult(Status.unschedulable(*reasons), nominated)
+
+
+def names_of(rows: Sequence[int] | RowArray, snapshot: Snapshot) -> list[str]:
+    """Return the names of rows, sorted."""
+    names = snapshot.columns.names
+    return sorted(names[int(row)] for row in rows)

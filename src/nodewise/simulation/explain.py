@@ -1,0 +1,165 @@
+"""Judges pending pods against the cluster as it is, without placing any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nodewise.framework.plugin import PostFilterResult
+from nodewise.framework.status import Status
+from nodewise.runtime.evaluation import NO_NODES, Evaluation
+from nodewise.simulation.session import Session
+from nodewise.state.pod_info import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One plugin's score of one node."""
+
+    raw: int
+    normalized: int
+    weighted: int
+
+
+@dataclass(slots=True)
+class NodeExplanation:
+    """What every plugin says about a pod on one node.
+
+    Attributes
+    ----------
+    filters : dict[str, Status]
+        Rejections by plugin, each plugin asked on its own, in profile order; the first is the one that counts.
+    excluded_by : tuple[str, ...]
+        Plugins whose PreFilter left the node out; the filters are for information then.
+    scores : dict[str, Score]
+        By plugin, for feasible nodes; a plugin that took itself out is absent.
+    total : int | None
+    """
+
+    name: str
+    filters: dict[str, Status] = field(default_factory=dict)
+    excluded_by: tuple[str, ...] = ()
+    scores: dict[str, Score] = field(default_factory=dict)
+    total: int | None = None
+
+
+@dataclass(slots=True)
+class Explanation:
+    """Everything there is to say about one pod.
+
+    Attributes
+    ----------
+    skipped : str
+        Why the pod would not be tried at all, "" when it would.
+    pre_filter : Status | None
+        A rejection before any node was looked at.
+    nodes : list[NodeExplanation]
+        By name.
+    feasible, best : list[str]
+        Names, sorted.
+    nominated : str
+        The nominated node when the pod fits there, so that no other is looked at.
+    post_filter : PostFilterResult | None
+    message : str
+        What the PodScheduled condition says when the pod fits nowhere.
+    error : str
+        What went wrong, when the cycle failed.
+    unsupported_field : str
+        The field that asks for something not built yet, "" for none.
+    """
+
+    pod: str
+    skipped: str = ""
+    pre_filter: Status | None = None
+    nodes: list[NodeExplanation] = field(default_factory=list)
+    feasible: list[str] = field(default_factory=list)
+    best: list[str] = field(default_factory=list)
+    nominated: str = ""
+    post_filter: PostFilterResult | None = None
+    message: str = ""
+    error: str = ""
+    unsupported_field: str = ""
+
+
+def explain(session: Session, pod: PodInfo) -> Explanation:
+    """Ask every plugin about a pod on every node."""
+    out = Explanation(pod.key)
+    if pod.pod.is_terminating:
+        out.skipped = "the pod is being deleted"
+        return out
+    status = session.scheduler.pre_enqueue(pod)
+    if not status.is_success:
+        out.skipped = f"{REASON_PREFIX}{status.message}"
+        return out
+    unsupported = session.unsupported(pod.pod)
+    if unsupported is not None:
+        out.unsupported_field = unsupported[0]
+        out.error = f"{unsupported[0]}: {unsupported[1]}"
+        return out
+    _judge(session, pod, out)
+    return out
+
+
+REASON_PREFIX = "SchedulingGates: "
+
+
+def explain_all(session: Session) -> Iterator[Explanation]:
+    """Explain every pending pod, in the order of the input."""
+    for pod in session.pending:
+        yield explain(session, pod)
+
+
+def _judge(session: Session, pod: PodInfo, out: Explanation) -> None:
+    scheduler = session.scheduler
+    evaluation = scheduler.evaluate(pod)
+    snapshot = evaluation.snapshot
+    if snapshot.n_nodes == 0:
+        out.message = NO_NODES
+        return
+    status = evaluation.pre_filter_status
+    if status is not None:
+        out.pre_filter = status
+        if not status.code.is_rejection:
+            out.error = f'running PreFilter plugin "{status.plugin}": {status.message}'
+            return
+    else:
+        _judge_nodes(evaluation, out)
+    if out.feasible:
+        if evaluation.nominated_row is not None:
+            out.nominated = snapshot.columns.names[evaluation.nominated_row]
+            out.best = [out.nominated]
+        return
+    out.post_filter = scheduler.run_post_filters(evaluation)
+    out.message = evaluation.message(out.post_filter.status.message if out.post_filter is not None else "")
+
+
+def _judge_nodes(evaluation: Evaluation, out: Explanation) -> None:
+    columns = evaluation.snapshot.columns
+    alive = np.flatnonzero(columns.alive)
+    by_rank = alive[np.argsort(columns.name_rank[alive])]
+    allowed, excluded_by = evaluation.allowed, evaluation.excluded_by
+    by_row: dict[int, NodeExplanation] = {}
+    for row in by_rank.tolist():
+        excluded = allowed is not None and not allowed[row]
+        node = NodeExplanation(columns.names[row], evaluation.failures(row), excluded_by if excluded else ())
+        by_row[row] = node
+        out.nodes.append(node)
+    found = by_rank[evaluation.feasible[by_rank]]
+    out.feasible = [columns.names[row] for row in found.tolist()]
+    if not out.feasible:
+        return
+    totals = np.zeros(len(found), np.int64)
+    for scores in evaluation.plugin_scores(found):
+        weighted = scores.normalized * scores.weight
+        totals += weighted
+        for row, *values in zip(
+            found.tolist(), scores.raw.tolist(), scores.normalized.tolist(), weighted.tolist(), strict=True
+        ):
+            by_row[row].scores[scores.name] = Score(*values)
+    if not evaluation.framework.scores:
+        totals += 1
+    for row, total in zip(found.tolist(), totals.tolist(), strict=True):
+        by_row[row].total = total
+    out.best = [columns.names[row] for row in found[totals == totals.max()].tolist()]

@@ -1,0 +1,109 @@
+"""Places the pending pods one after another, with preemption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nodewise.scheduler.scheduler import REASON_SCHEDULER_ERROR, Decision
+from nodewise.simulation.session import Session
+from nodewise.state.pod_info import PodInfo
+
+REASON_GATED = "SchedulingGated"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What became of one pending pod.
+
+    Attributes
+    ----------
+    pod : str
+        `namespace/name`.
+    node : str | None
+    best : tuple[str, ...]
+        All nodes that shared the top total.
+    victims : tuple[str, ...]
+        Pods evicted for it.
+    reason : str | None
+        Why it has no node: Unschedulable, SchedulingGated, SchedulerError.
+    message : str
+        What the PodScheduled condition says; also set when preemption made room.
+    detail : str
+        What the condition does not say: gates, or why preemption did not help in the end.
+    unsupported_field : str
+        The field that asks for something not built yet, "" for none.
+    """
+
+    pod: str
+    node: str | None
+    best: tuple[str, ...] = ()
+    victims: tuple[str, ...] = ()
+    reason: str | None = None
+    message: str = ""
+    detail: str = ""
+    unsupported_field: str = ""
+
+
+def simulate(session: Session, *, with_best: bool = True) -> Iterator[Placement]:
+    """Try every pending pod once, in queue order; victims disappear at once and the preemptor is placed.
+
+    Yields
+    ------
+    Placement
+        As soon as it is decided, so that an interrupted run keeps what it has.
+    """
+    for position, pod in enumerate(session.queue_order()):
+        if pod.pod.is_terminating:
+            session.notes.append(f"Pod {pod.key}: left out, it is being deleted")
+            continue
+        yield _try(session, pod, position, with_best=with_best)
+
+
+def _try(session: Session, pod: PodInfo, position: int, *, with_best: bool) -> Placement:
+    scheduler = session.scheduler
+    if pod.pod.spec.scheduling_gates:
+        status = scheduler.pre_enqueue(pod)
+        if not status.is_success:
+            return Placement(pod.key, None, reason=REASON_GATED, detail=status.message)
+    unsupported = session.unsupported(pod.pod)
+    if unsupported is not None:
+        where, why = unsupported
+        return Placement(
+            pod.key, None, reason=REASON_SCHEDULER_ERROR, message=f"{where}: {why}", unsupported_field=where
+        )
+    decision = scheduler.schedule(pod, with_best=with_best)
+    if decision.node_name is not None:
+        session.place(pod, decision.node_name, position)
+        return Placement(pod.key, decision.node_name, decision.best)
+    result = decision.post_filter
+    if result is None or not result.nominated_node:
+        return Placement(pod.key, None, reason=decision.reason, message=decision.message)
+    session.evict(result.victims)
+    for other in result.yielding:
+        scheduler.nominations.remove(other.uid)
+    victims = tuple(victim.key for victim in result.victims)
+    second = _try_nominated(session, pod, result.nominated_node, with_best=with_best)
+    if second.node_name is None:
+        return Placement(
+            pod.key,
+            None,
+            victims=victims,
+            reason=second.reason,
+            message=decision.message,
+            detail=f"preemption did not help: {second.message}",
+        )
+    session.place(pod, second.node_name, position)
+    return Placement(pod.key, second.node_name, second.best, victims, message=decision.message)
+
+
+def _try_nominated(session: Session, pod: PodInfo, node_name: str, *, with_best: bool) -> Decision:
+    """Try a pod once more after its victims are gone, its nominated node first."""
+    nominations = session.scheduler.nominations
+    before = nominations.node_of(pod.uid)
+    nominations.add(pod, node_name)
+    decision = session.scheduler.schedule(pod, with_best=with_best, with_post_filter=False)
+    nominations.add(pod, before)
+    return decision
+
+

@@ -1,0 +1,1 @@
+"""The scheduler cache (truth) and its columnar snapshot (what a cycle reads)."""

@@ -1,0 +1,87 @@
+"""One row of a snapshot as it would be with some pods less and some more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from nodewise.state.columns import PODS_ROW, BoolArray, Columns, IdArray, ImageColumns, NodeTable, ports_conflict
+from nodewise.state.pod_info import HostPort, PodInfo
+
+
+class WhatIfColumns(Columns):
+    """Columns of a single row, with changed pods; everything about the Node object is read from the real columns.
+
+    Parameters
+    ----------
+    columns : NodeTable
+        The columns of the snapshot.
+    row : int
+        The row that is looked at; here it is row 0 of 1.
+    """
+
+    def __init__(self, columns: NodeTable, row: int) -> None:
+        self._columns = columns
+        self._row = row
+        self._here = slice(row, row + 1)
+        here = self._here
+        self.n_rows = 1
+        self.n_nodes = columns.n_nodes
+        self.names = columns.names[here]
+        self.alive = columns.alive[here]
+        self.unschedulable = columns.unschedulable[here]
+        self.taint_set = columns.taint_set[here]
+        self.feature_set = columns.feature_set[here]
+        self.name_rank = columns.name_rank[here]
+        self.allocatable = columns.allocatable[:, here]
+        self.requested = columns.requested[:, here].copy()
+        self.non_zero = columns.non_zero[:, here].copy()
+        self.resources = columns.resources
+        self.taint_sets = columns.taint_sets
+        self.feature_sets = columns.feature_sets
+        self.ports: set[HostPort] = set(columns.row_ports.get(row, ()))
+
+    def resource_row(self, resource: str) -> int:
+        row = self._columns.resource_row(resource)
+        if row >= len(self.requested):
+            missing = row + 1 - len(self.requested)
+            self.requested = np.concatenate([self.requested, np.zeros((missing, 1), np.int64)])
+            self.allocatable = self._columns.allocatable[:, self._here]
+        return row
+
+    def label(self, key: str) -> IdArray:
+        return self._columns.label(key)[self._here]
+
+    def label_values(self, key: str) -> list[str]:
+        return self._columns.label_values(key)
+
+    def image(self, name: str) -> ImageColumns:
+        whole = self._columns.image(name)
+        part = ImageColumns(0)
+        part.size_bytes = whole.size_bytes[self._here]
+        part.n_nodes = whole.n_nodes[self._here]
+        return part
+
+    def has_port_conflict(self, wanted: Iterable[HostPort]) -> BoolArray:
+        return np.array([ports_conflict(wanted, self.ports)])
+
+    def row_of(self, name: str) -> int | None:
+        return 0 if self._columns.row_of(name) == self._row else None
+
+    def add(self, pod: PodInfo) -> None:
+        """Count a pod in."""
+        self._change(pod, 1)
+        self.ports.update(pod.host_ports)
+
+    def remove(self, pod: PodInfo) -> None:
+        """Count a pod out."""
+        self._change(pod, -1)
+        self.ports.difference_update(pod.host_ports)
+
+    def _change(self, pod: PodInfo, sign: int) -> None:
+        for name, amount in pod.requests.items():
+            self.requested[self.resource_row(name), 0] += sign * amount
+        self.requested[PODS_ROW, 0] += sign
+        self.non_zero[0, 0] += sign * pod.non_zero[0]
+        self.non_zero[1, 0] += sign * pod.non_zero[1]

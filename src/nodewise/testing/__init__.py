@@ -1,0 +1,1 @@
+"""Builders, sample clusters and the conformance suite, for tests of nodewise and of plugins."""

@@ -1,0 +1,1 @@
+"""Comparison with the real kube-scheduler, decision by decision."""
