@@ -80,7 +80,9 @@ def facts(snapshot: Snapshot) -> dict[str, Any]:
             "non_zero": columns.non_zero[:, row].tolist(),
             "taints": columns.taint_sets.values[columns.taint_set[row]],
             "unschedulable": bool(columns.unschedulable[row]),
-            "labels": {key: columns.label_values(key)[ids[row]] if ids[row] >= 0 else None for key, ids in labels.items()},
+            "labels": {
+                key: columns.label_values(key)[ids[row]] if ids[row] >= 0 else None for key, ids in labels.items()
+            },
             "images": {image: (int(c.size_bytes[row]), int(c.n_nodes[row])) for image, c in images.items()},
             "ports": sorted(columns.row_ports.get(row, ())),
             "pods": sorted(snapshot.pods_on(row)),
@@ -157,7 +159,9 @@ class SnapshotMachine(RuleBasedStateMachine):
     def update(self) -> None:
         self.snapshot.update(self.cache)
         # Live counts: once asked for, they are kept up to date by later events.
-        term = next((t for info in self.pods.values() for t in self.snapshot.pods.terms_of(info).required_anti_affinity), None)
+        term = next(
+            (t for info in self.pods.values() for t in self.snapshot.pods.terms_of(info).required_anti_affinity), None
+        )
         if term is not None and not self.watched:
             self.watched = [self.snapshot.pods.owner_counts((TermRole.REQUIRED_ANTI_AFFINITY, term)), term]
 

@@ -31,7 +31,7 @@ def default_pod_level_resources(spec: PodSpec) -> PodSpec:
     for name, text in limits.items():
         if is_pod_level_resource(name):
             requests.setdefault(name, text)
-    for name in sorted(_limited_everywhere(spec, requests, limits)):
+    for name in sorted(_limited_everywhere(spec, requests, limits) & container_limits.keys()):
         limit = max(container_limits[name], parse_quantity(requests[name]))
         limits[name] = str(limit)
     return replace(spec, resources=replace(spec.resources, requests=requests, limits=limits))  # type: ignore[no-any-return]

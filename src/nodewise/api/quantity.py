@@ -1,8 +1,8 @@
 """Holds one resource amount and reads it exactly as Kubernetes reads a quantity.
 
 A Go quantity has two forms, and which one holds an amount can be seen from outside: the *fast* form is an int64
-times a power of ten, and yields 0 when its value leaves int64; the *exact* form is an arbitrary decimal whose value
-wraps around. Both are kept here, because 50E must read as 0 and a sum that overflows must read as kube-scheduler reads it.
+times a power of ten, and mostly yields 0 when its value leaves int64; the *exact* form is an arbitrary decimal whose
+value wraps around. Both are kept here: 50E must read as 0, and a sum that overflows as kube-scheduler reads it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ _BINARY_SUFFIXES: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei
 _DECIMAL_SUFFIX_OF: Final = {exponent: suffix for suffix, exponent in _DECIMAL_SUFFIXES.items()}
 _BINARY_SUFFIX_OF: Final = {exponent: suffix for suffix, exponent in _BINARY_SUFFIXES.items()}
 # strings.TrimSpace, which the API applies to the text of a quantity; str.strip() also removes \x1c to \x1f.
-_GO_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_GO_SPACE: Final = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
 
 _WRONG_FORM: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _WRONG_NUMBER: Final = "unable to parse numeric part of quantity"

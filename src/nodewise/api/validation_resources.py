@@ -36,6 +36,9 @@ _QUOTA_RESOURCES = (
     }
 )
 _CACHE_SIZE = 1 << 12
+# Limits and requests that have passed already: a cluster has few distinct ones.
+_accepted_requirements: set[tuple[object, ...]] = set()
+_MAX_ACCEPTED = 1 << 15
 _NOT_NEGATIVE = "must be greater than or equal to 0"
 
 

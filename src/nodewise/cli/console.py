@@ -12,7 +12,9 @@ PIPED_WIDTH = 180
 
 def console() -> Console:
     """Return a console on standard output."""
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False, soft_wrap=False)
+    return Console(
+        file=sys.stdout, width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False, soft_wrap=False
+    )
 
 
 def plain_table(*headers: str, right: tuple[str, ...] = (), fold: tuple[str, ...] = ()) -> Table:

@@ -68,14 +68,14 @@ def _print_all(
             yield from done
 
 
-
-
 def _find(opened: Opened, name: str, namespace: str) -> PodInfo:
     keys = {pod.key: pod for pod in opened.session.pending}
     if "/" in name:
         matches = [name] if name in keys else []
     else:
-        matches = [key for key in keys if key.partition("/")[2] == name and (not namespace or key.startswith(f"{namespace}/"))]
+        matches = [
+            key for key in keys if key.partition("/")[2] == name and (not namespace or key.startswith(f"{namespace}/"))
+        ]
     if len(matches) == 1:
         return keys[matches[0]]
     if matches:

@@ -87,9 +87,7 @@ def _print_rejections(out: Console, explanation: Explanation, *, wide: bool) -> 
         shown = names if wide else names[:NAMES_SHOWN]
         more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
         helps = "may help" if code == "Unschedulable" else "cannot help"
-        table.add_row(
-            f"  {len(names)}", plugin, escape(", ".join(reasons)), helps, escape(", ".join(shown)) + more
-        )
+        table.add_row(f"  {len(names)}", plugin, escape(", ".join(reasons)), helps, escape(", ".join(shown)) + more)
     out.print(table)
 
 

@@ -34,7 +34,9 @@ def parse_label_selector(text: str) -> Selector:
     while position < len(text):
         match = _REQUIREMENT.match(text, position)
         if match is None:
-            raise SelectorError(f"selector {text!r}: expected KEY, !KEY, KEY=VALUE, KEY!=VALUE or KEY in (…) at {text[position:]!r}")
+            raise SelectorError(
+                f"selector {text!r}: expected KEY, !KEY, KEY=VALUE, KEY!=VALUE or KEY in (…) at {text[position:]!r}"
+            )
         requirements.append(_requirement(match))
         position = match.end()
     return Selector.from_label_selector(LabelSelector(match_expressions=tuple(requirements)))

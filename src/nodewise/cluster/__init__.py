@@ -1,0 +1,1 @@
+"""Where objects come from: files now, an API server later."""

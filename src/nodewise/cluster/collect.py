@@ -23,6 +23,15 @@ Progress = Callable[[str, int, int], None]
 MAX_LIST_DEPTH = 10
 _MAX_FORWARD_SUFFIX = 16**5
 
+_FOUND = {
+    "array": "a list",
+    "object": "a mapping",
+    "str": "a string",
+    "int": "a number",
+    "float": "a number",
+    "bool": "true or false",
+}
+
 
 class _Header(msgspec.Struct, rename="camel", gc=False):
     api_version: str | None = ""
@@ -70,6 +79,7 @@ class Collector:
         self.n_positions = 0
         self._stdin = stdin
         self._progress = progress
+        self._is_listed = False
         self._skipped: Counter[tuple[str, str]] = Counter()
         self._n_repeated: Counter[str] = Counter()
         self._by_key: dict[tuple[str, str, str], Collected] = {}
@@ -104,6 +114,7 @@ class Collector:
         except FileError as error:
             self._refuse(name, str(error))
             return
+        self._is_listed = file.is_listed
         n_documents = 0
         for n_documents, (end_byte, document, error_text) in enumerate(self._documents(name, data), start=1):
             source = f"{name}#{n_documents}"
@@ -172,7 +183,7 @@ class Collector:
                 "apiVersion",
                 _label(data, kind),
             )
-        elif not kind:
+        elif not kind and not (self._is_listed and not api_version):
             self._refuse(source, "found nothing, expected the kind of the object", "kind")
         else:
             self.n_positions += kind in WATCHED_KINDS
@@ -230,10 +241,10 @@ def _label(data: bytes | memoryview | msgspec.Raw, kind: str) -> str:
 
 
 def _not_an_object(error: msgspec.ValidationError) -> str:
-    text = str(error)
-    if " - at " not in text:
-        found = text.rpartition("got `")[2].rstrip("`") or "another value"
-        words = {"array": "a list", "str": "a string", "int": "a number", "float": "a number", "bool": "true or false"}
-        return f"found {words.get(found, found)}, expected an object, a mapping with apiVersion and kind"
-    reason, _, path = text.partition(" - at `$.")
-    return f"{path.rstrip('`')}: {reason[:1].lower()}{reason[1:]}"
+    reason, _, path = str(error).partition(" - at `$.")
+    found = reason.rpartition("got `")[2].rstrip("`") or "another value"
+    found = _FOUND.get(found, found)
+    if not path:
+        return f"found {found}, expected an object, a mapping with apiVersion and kind"
+    wanted = "a list" if path.startswith("items") else "a string"
+    return f"{path.rstrip('`')}: found {found}, expected {wanted}"

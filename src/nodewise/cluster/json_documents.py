@@ -43,7 +43,7 @@ def read_json(data: bytes) -> Iterator[JsonDocument]:
         except (msgspec.DecodeError, UnicodeDecodeError) as problem:
             trailing = _TRAILING.search(str(problem))
             if trailing:
-                end = start + int(trailing[1])
+                end = start + int(trailing[1]) - 1  # msgspec counts bytes from 1 here
                 value = view[start:end]
             else:
                 line = data.count(b"\n", 0, start) + 1

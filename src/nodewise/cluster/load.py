@@ -38,11 +38,18 @@ _ENDED_PHASES = ("Succeeded", "Failed")
 
 @dataclass(slots=True)
 class LoadedCluster:
-    """A cluster, the objects of the input that were refused, and remarks on the rest."""
+    """A cluster, the objects of the input that were refused, and remarks on the rest.
+
+    Attributes
+    ----------
+    sources : dict[str, str]
+        Where each pending pod stands in the input, by `namespace/name`; for pods of a controller, where that stands.
+    """
 
     objects: ObjectSet = field(default_factory=ObjectSet)
     errors: list[InputError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    sources: dict[str, str] = field(default_factory=dict)
 
 
 def load_cluster(
@@ -170,6 +177,8 @@ class _Assembler:
                 used_namespaces[obj.metadata.namespace] = None
             if isinstance(obj, Pod):
                 objects.pods.append(obj)
+                if not obj.spec.node_name:
+                    self._loaded.sources[obj.key] = collected.source
             elif isinstance(obj, Namespace):
                 objects.namespaces[obj.metadata.name] = obj
             elif isinstance(obj, PriorityClass):

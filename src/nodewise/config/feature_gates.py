@@ -64,13 +64,13 @@ FEATURE_GATES: dict[str, Gate] = {
     "ClearingNominatedNodeNameAfterBinding": _ON,
     "NodeDeclaredFeatures": _locked(),
     "InPlacePodVerticalScaling": _locked(),
-    "InPlacePodLevelResourcesVerticalScaling": _ON,
+    "InPlacePodLevelResourcesVerticalScaling": _ON._replace(depends_on=("PodLevelResources",)),
     "PodLevelResources": _ON,
-    "PodLevelResourcesFixDefaulting": _ON,
+    "PodLevelResourcesFixDefaulting": _ON._replace(depends_on=("PodLevelResources",)),
     "TaintTolerationComparisonOperators": _OFF,
     "NodeInclusionPolicyInPodTopologySpread": _locked(),
     "MatchLabelKeysInPodTopologySpread": _ON,
-    "MatchLabelKeysInPodTopologySpreadSelectorMerge": _ON,
+    "MatchLabelKeysInPodTopologySpreadSelectorMerge": _ON._replace(depends_on=("MatchLabelKeysInPodTopologySpread",)),
     "MatchLabelKeysInPodAffinity": _locked(),
     "PodSchedulingReadiness": _locked(),
     "PodTopologyLabelsAdmission": _ON,
@@ -170,5 +170,5 @@ def _check_supported(values: Mapping[str, bool]) -> None:
         )
 
 
-def _shown(value: bool) -> str:  # noqa: FBT001 - one word for one value
+def _shown(value: bool) -> str:
     return "true" if value else "false"

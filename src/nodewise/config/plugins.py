@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from nodewise.config.argument_validation import validate_fit_args
+from nodewise.config.arguments import ARGS_OF, NodeResourcesFitArgs
 from nodewise.config.errors import ConfigError, aggregate
 from nodewise.config.go_text import quote
 from nodewise.config.model import (
@@ -201,7 +202,7 @@ def expand_profiles(
     for profile in configuration.profiles:
         name = profile.scheduler_name
         try:
-            _check_fit_args(profile)
+            check_plugin_args(profile)
             expanded[name] = expand(profile, points, implements, exists)
         except ConfigError as error:
             raise ConfigError(f"initializing profiles: creating profile for scheduler name {name}: {error}") from error
@@ -223,11 +224,29 @@ def _check_repeated_config(profile: Profile) -> None:
         seen.add(config.name)
 
 
-def _check_fit_args(profile: Profile) -> None:
-    args = profile.args_of("NodeResourcesFit")
-    errors = validate_fit_args(args) if args is not None and "NodeResourcesFit" in needed_plugins(profile) else []
-    if errors:
-        raise ConfigError(f'initializing plugin "NodeResourcesFit": {aggregate(errors)}')
+def check_plugin_args(profile: Profile) -> None:
+    """Check the arguments that kube-scheduler's plugins refuse when they are made.
+
+    Raises
+    ------
+    ConfigError
+        With kube-scheduler's text, `initializing plugin` in front.
+    """
+    for name in sorted(needed_plugins(profile) & ARGS_OF.keys()):
+        args = profile.args_of(name)
+        if args is None:
+            # QUIRK: defaulting leaves out plugins that only podGroupPostFilter names.
+            raise ConfigError(f"initializing plugin {quote(name)}: {_no_args_text(name)}")
+        errors = validate_fit_args(args) if isinstance(args, NodeResourcesFitArgs) else []
+        if errors:
+            raise ConfigError(f"initializing plugin {quote(name)}: {aggregate(errors)}")
+
+
+def _no_args_text(name: str) -> str:
+    if name in ("DefaultPreemption", "DynamicResources"):
+        return f"got args of type <nil>, want *{name}Args"
+    wanted = "args are not" if name == "NodeAffinity" else "want args to be"
+    return f"{wanted} of type {name}Args, got <nil>"
 
 
 def _check_point(

@@ -191,15 +191,15 @@ class _Filtering(NodePluginAdapter):
     def filter(self, state: AdapterState, columns: Columns, rows: Rows) -> Rejections:
         view = NodeView(state.snapshot, state.change)
         numbers = np.arange(columns.n_rows)[rows].tolist()
-        return np.array([self._code(state, view, columns, row) for row in numbers], np.int64)
+        return np.array([self._code(state, columns, row, view=view) for row in numbers], np.int64)
 
     def filter_row(self, state: AdapterState, columns: Columns, row: int) -> int:
-        return self._code(state, NodeView(state.snapshot, state.change), columns, row)
+        return self._code(state, columns, row, view=NodeView(state.snapshot, state.change))
 
     def rejection(self, state: AdapterState, code: int) -> Status:
         return state.rejections.values[code - 1]
 
-    def _code(self, state: AdapterState, view: NodeView, columns: Columns, row: int) -> int:
+    def _code(self, state: AdapterState, columns: Columns, row: int, *, view: NodeView) -> int:
         if not view.look_at(columns, row):
             return 0
         status = self.plugin.filter(state.pod, view)
@@ -217,12 +217,12 @@ class _Scoring(NodePluginAdapter):
     def score(self, state: AdapterState, columns: Columns, rows: Rows) -> IntArray:
         view = NodeView(state.snapshot, state.change)
         numbers = np.arange(columns.n_rows)[rows].tolist()
-        return np.array([self._raw(state, view, columns, row) for row in numbers], np.int64)
+        return np.array([self._raw(state, columns, row, view=view) for row in numbers], np.int64)
 
     def score_row(self, state: AdapterState, columns: Columns, row: int) -> int:
-        return self._raw(state, NodeView(state.snapshot, state.change), columns, row)
+        return self._raw(state, columns, row, view=NodeView(state.snapshot, state.change))
 
-    def _raw(self, state: AdapterState, view: NodeView, columns: Columns, row: int) -> int:
+    def _raw(self, state: AdapterState, columns: Columns, row: int, *, view: NodeView) -> int:
         if not view.look_at(columns, row):
             return 0
         raw = self.plugin.score(state.pod, view)

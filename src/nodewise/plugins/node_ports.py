@@ -37,5 +37,8 @@ class NodePorts:
         """Reject nodes where a wanted port is in use (NodePorts.Filter)."""
         return columns.has_port_conflict(state)[rows].astype(np.int64)
 
+    def filter_row(self, state: tuple[HostPort, ...], columns: Columns, row: int) -> int:
+        return int(columns.has_port_conflict_on(row, state))
+
     def rejection(self, state: tuple[HostPort, ...], code: int) -> Status:
         return TAKEN

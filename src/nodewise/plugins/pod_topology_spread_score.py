@@ -110,10 +110,9 @@ class _ZoneCounts:
     def parts(self) -> FloatArray:
         size = int(np.count_nonzero(self._members))
         offset = float(self._constraint.max_skew - 1)
-        by_domain = self._counts.table * go_log(float(size + 2)) + offset
+        by_domain: FloatArray = self._counts.table.astype(np.float64) * go_log(float(size + 2)) + offset
         by_domain[-1] = 0.0
-        parts: FloatArray = by_domain.take(self._columns.label(self._constraint.topology_key))
-        return parts
+        return by_domain.take(self._columns.label(self._constraint.topology_key))
 
 
 class SoftSpread:
@@ -143,6 +142,7 @@ class SoftSpread:
         self._ignored: BoolArray | None = None
         self._scored: BoolArray = np.zeros(0, bool)
         self._feasible: BoolArray = self._scored
+        self._feasible_version = 0
         self._n_scored = 0
         self._terms: tuple[_NodeCounts | _ZoneCounts, ...] = tuple(
             _NodeCounts(c, columns, _node_counts(c, namespace, pods))
@@ -168,7 +168,9 @@ class SoftSpread:
     def _token(self) -> tuple[int, ...]:
         versions = [term.version for term in self._terms]
         members = [term.members_version for term in self._terms if isinstance(term, _ZoneCounts)]
-        return (self._node_version, self._n_scored, *versions, *members)
+        # which feasible rows are ignored depends on every one of them
+        feasible = self._feasible_version if self._ignored is not None else -1
+        return (self._node_version, self._n_scored, feasible, *versions, *members)
 
     def _rebuild(self, feasible: BoolArray) -> None:
         columns = self._columns
@@ -188,6 +190,7 @@ class SoftSpread:
 
     def _count_members(self, feasible: BoolArray) -> None:
         self._feasible = feasible.copy()
+        self._feasible_version += 1
         self._scored = self._feasible if self._ignored is None else self._feasible & ~self._ignored
         self._n_scored = int(np.count_nonzero(self._scored))
         for term in self._terms:
@@ -203,6 +206,7 @@ class SoftSpread:
             self._count_members(feasible)
             return
         self._feasible[changed] = feasible[changed]
+        self._feasible_version += 1
         if self._ignored is not None:
             changed = changed[~self._ignored[changed]]
             self._scored[changed] = feasible[changed]

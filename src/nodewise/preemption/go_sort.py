@@ -1,7 +1,7 @@
 """Sorts as Go's `sort.Slice` does: it is not stable, and where it leaves equal elements decides who is evicted.
 
-Go sorts by pattern-defeating quicksort (Orson Peters): insertion sort up to 12 elements, else quicksort around a median,
-with a deterministic shuffle after a bad split and heapsort after many of them.
+Go sorts by pattern-defeating quicksort (Orson Peters): insertion sort up to 12 elements, else quicksort around a
+median, with a deterministic shuffle after a bad split and heapsort after many of them.
 """
 
 from __future__ import annotations

@@ -263,8 +263,16 @@ class Evaluation(FilterVerdict):
         Parameters
         ----------
         found : (m,) intp
-            Rows to score; normalisation looks at these only.
+            Rows to score, in any order; normalisation looks at these only.
         """
+        if (found[1:] > found[:-1]).all():
+            return self._totals_in_row_order(found)
+        in_order = np.argsort(found)
+        totals = np.empty(len(found), np.int64)
+        totals[in_order] = self._totals_in_row_order(found[in_order])
+        return totals
+
+    def _totals_in_row_order(self, found: RowArray) -> IntArray:
         total = self.base[found]
         mask: BoolArray | None = None
         for view, weight in self.pod_class.late_scores:
@@ -285,7 +293,7 @@ class Evaluation(FilterVerdict):
         return total
 
     def plugin_scores(self, found: RowArray) -> list[PluginScores]:
-        """Return every plugin's scores of feasible rows, in profile order."""
+        """Return every plugin's scores of feasible rows, given in ascending order; plugins in profile order."""
         mask = self._mask_of(found)
         scores: list[PluginScores] = []
         for view, weight in self.pod_class.score_views:

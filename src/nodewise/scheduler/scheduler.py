@@ -126,10 +126,12 @@ class Scheduler:
         return Decision(names[row], best)
 
     def find_nodes(self, evaluation: Evaluation) -> RowArray:
-        """Return the feasible rows that the profile wants looked at, in the order they are met."""
+        """Return the feasible rows that the profile wants looked at, in the order they are met.
+
+        When all are looked at and the order does not matter for the choice, that is the order of the rows.
+        """
         if evaluation.nominated_row is not None:
             return np.array([evaluation.nominated_row], np.intp)
-        feasible = evaluation.feasible
         order = self.snapshot.order
         if evaluation.allowed is not None:
             order = order[evaluation.allowed[order]]
@@ -138,8 +140,8 @@ class Scheduler:
             percentage = self.percentage_of_nodes_to_score
         quota = feasible_nodes_to_find(len(order), percentage)
         if quota >= len(order) and self.selector.ignores_order:
-            return np.flatnonzero(feasible)
-        found, looked_at = search(feasible, order, self._start, quota)
+            return np.flatnonzero(evaluation.feasible)
+        found, looked_at = search(evaluation.feasible, order, self._start, quota)
         self._start = (self._start + looked_at) % max(self.snapshot.n_nodes, 1)
         return found
 

@@ -146,8 +146,8 @@ def _judge_nodes(evaluation: Evaluation, out: Explanation) -> None:
         node = NodeExplanation(columns.names[row], evaluation.failures(row), excluded_by if excluded else ())
         by_row[row] = node
         out.nodes.append(node)
-    found = by_rank[evaluation.feasible[by_rank]]
-    out.feasible = [columns.names[row] for row in found.tolist()]
+    found = np.flatnonzero(evaluation.feasible)
+    out.feasible = sorted(columns.names[row] for row in found.tolist())
     if not out.feasible:
         return
     totals = np.zeros(len(found), np.int64)
@@ -162,4 +162,4 @@ def _judge_nodes(evaluation: Evaluation, out: Explanation) -> None:
         totals += 1
     for row, total in zip(found.tolist(), totals.tolist(), strict=True):
         by_row[row].total = total
-    out.best = [columns.names[row] for row in found[totals == totals.max()].tolist()]
+    out.best = sorted(columns.names[row] for row in found[totals == totals.max()].tolist())

@@ -132,7 +132,7 @@ def open_session(
         else:
             info = PodInfo(pod)
             session.pending.append(info)
-            if pod.status.nominated_node_name and scheduler.pre_enqueue(info).is_success:
+            if pod.status.nominated_node_name:
                 scheduler.nominations.add(info, pod.status.nominated_node_name)
     return session
 

@@ -105,5 +105,3 @@ def _try_nominated(session: Session, pod: PodInfo, node_name: str, *, with_best:
     decision = session.scheduler.schedule(pod, with_best=with_best, with_post_filter=False)
     nominations.add(pod, before)
     return decision
-
-

@@ -88,6 +88,10 @@ class Columns:
         """Tell for each row whether some wanted host port is taken there."""
         raise NotImplementedError
 
+    def has_port_conflict_on(self, row: int, wanted: Iterable[HostPort]) -> bool:
+        """Tell the same of one row."""
+        raise NotImplementedError
+
     def row_of(self, name: str) -> int | None:
         """Return the row of a node's name."""
         raise NotImplementedError
@@ -202,10 +206,17 @@ class NodeTable(Columns):
     def has_port_conflict(self, wanted: Iterable[HostPort]) -> BoolArray:
         mask = np.zeros(self.n_rows, bool)
         for protocol, ip, port in wanted:
-            for row, used in self._ports.get((protocol, port), {}).items():
-                if _ip_conflicts(ip, used):
-                    mask[row] = True
+            users = self._ports.get((protocol, port))
+            if not users:
+                continue
+            rows: Iterable[int] = users
+            if ip != ANY_IP:
+                rows = [row for row, used in users.items() if ip in used or ANY_IP in used]
+            mask[np.fromiter(rows, np.intp)] = True
         return mask
+
+    def has_port_conflict_on(self, row: int, wanted: Iterable[HostPort]) -> bool:
+        return row in self.row_ports and ports_conflict(wanted, self.row_ports[row])
 
     def row_of(self, name: str) -> int | None:
         return self.rows.get(name)

@@ -66,6 +66,9 @@ class WhatIfColumns(Columns):
     def has_port_conflict(self, wanted: Iterable[HostPort]) -> BoolArray:
         return np.array([ports_conflict(wanted, self.ports)])
 
+    def has_port_conflict_on(self, row: int, wanted: Iterable[HostPort]) -> bool:
+        return ports_conflict(wanted, self.ports)
+
     def row_of(self, name: str) -> int | None:
         return 0 if self._columns.row_of(name) == self._row else None
 

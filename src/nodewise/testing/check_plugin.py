@@ -82,7 +82,7 @@ def check_plugin(
         _check_answers(make, cluster, pods)
     for index, cluster in enumerate(clusters):
         _check_class_keys(make, cluster, pods)
-        _check_reads(make, cluster, pods, random.Random(index))
+        _check_reads(make, cluster, pods, rng=random.Random(index))
 
 
 class Answers:
@@ -96,7 +96,7 @@ class Answers:
         Raw scores by row.
     """
 
-    def __init__(self, plugin: Plugin, state: Any, snapshot: Snapshot, what: str) -> None:
+    def __init__(self, plugin: Plugin, state: Any, snapshot: Snapshot, *, what: str) -> None:
         self.plugin = plugin
         self.columns = snapshot.columns
         self.what = what
@@ -182,46 +182,47 @@ def _check_answers(make: Make, cluster: Cluster, pods: Sequence[Pod]) -> None:
             raise PluginCheckError(f"{plugin.name}: {pod.key}: pre_filter returned no PreFilterResult")
         n_resources = len(snapshot.columns.resources)
         before = _contents(snapshot.columns, n_resources)
-        answers = Answers(plugin, state, snapshot, pod.key)
+        answers = Answers(plugin, state, snapshot, what=pod.key)
         alive = np.flatnonzero(snapshot.columns.alive).tolist()
-        answers.check_same(Answers(plugin, state, snapshot, pod.key), alive, "asked twice")
-        _check_rows(answers, plugin, state, snapshot.columns)
-        _check_what_if(answers, plugin, state, snapshot)
+        answers.check_same(Answers(plugin, state, snapshot, what=pod.key), alive, "asked twice")
+        _check_rows(answers, state, snapshot.columns)
+        _check_what_if(answers, state, snapshot)
         if _contents(snapshot.columns, n_resources) != before:
             raise PluginCheckError(f"{plugin.name}: {pod.key}: the plugin wrote to the columns")
 
 
-def _check_rows(answers: Answers, plugin: Plugin, state: Any, columns: NodeTable) -> None:
-    n_rows = columns.n_rows
+def _check_rows(answers: Answers, state: Any, columns: NodeTable) -> None:
+    plugin, n_rows = answers.plugin, columns.n_rows
     order = np.random.default_rng(n_rows).permutation(n_rows).astype(np.intp)
     asked: list[Rows] = [np.arange(n_rows, dtype=np.intp), order, order[: (n_rows + 1) // 2]] if n_rows else []
     asked += [np.array([row], np.intp) for row in range(n_rows)]
-    numbers = np.arange(n_rows)
     if hasattr(plugin, "filter"):
         for rows in asked:
             codes = plugin.filter(state, columns, rows)
-            _check_equal(answers, "filter", rows, numbers[rows], codes, answers.codes[rows])
+            _check_equal(answers, "filter", rows, found=codes, expected=answers.codes[rows])
         for row in range(n_rows) if hasattr(plugin, "filter_row") else ():
             if plugin.filter_row(state, columns, row) != answers.codes[row]:
                 raise answers.wrong(f"filter_row differs from filter, which says {answers.codes[row]}", row)
     if answers.raw is not None:
         for rows in asked:
             raw = plugin.score(answers.score_state, columns, rows)
-            _check_equal(answers, "score", rows, numbers[rows], raw, answers.raw[rows])
+            _check_equal(answers, "score", rows, found=raw, expected=answers.raw[rows])
         for row in range(n_rows) if hasattr(plugin, "score_row") else ():
             if plugin.score_row(answers.score_state, columns, row) != answers.raw[row]:
                 raise answers.wrong(f"score_row differs from score, which says {answers.raw[row]}", row)
 
 
-def _check_equal(answers: Answers, point: str, rows: Rows, numbers: IntArray, found: Any, expected: IntArray) -> None:
+def _check_equal(answers: Answers, point: str, rows: Rows, *, found: Any, expected: IntArray) -> None:
     if not isinstance(found, np.ndarray) or found.shape != expected.shape:
         raise answers.wrong(f"{point} returned {found!r} for {len(expected)} rows")
-    for row, one, other in zip(numbers.tolist(), found.tolist(), expected.tolist(), strict=True):
+    numbers = np.arange(answers.columns.n_rows)[rows].tolist()
+    for row, one, other in zip(numbers, found.tolist(), expected.tolist(), strict=True):
         if one != other:
             raise answers.wrong(f"{point} says {one} with rows={rows!r}, and {other} with all rows", row)
 
 
-def _check_what_if(answers: Answers, plugin: Plugin, state: Any, snapshot: Snapshot) -> None:
+def _check_what_if(answers: Answers, state: Any, snapshot: Snapshot) -> None:
+    plugin = answers.plugin
     if not hasattr(plugin, "filter"):
         return
     for row in np.flatnonzero(snapshot.columns.alive).tolist():
@@ -250,7 +251,7 @@ def _check_class_keys(make: Make, cluster: Cluster, pods: Sequence[Pod]) -> None
     first_of: dict[Any, Answers] = {}
     for pod in itertools.chain.from_iterable((pod, *variants(pod)) for pod in pods):
         key = plugin.class_key(pod)
-        answers = Answers(plugin, plugin.compile(pod, snapshot), snapshot, pod.key)
+        answers = Answers(plugin, plugin.compile(pod, snapshot), snapshot, what=pod.key)
         first = first_of.setdefault(key, answers)
         answers.check_same(first, alive, f"the class key is that of {first.what} ({key!r}), the answer is not")
 
@@ -258,20 +259,20 @@ def _check_class_keys(make: Make, cluster: Cluster, pods: Sequence[Pod]) -> None
 # --- reads ------------------------------------------------------------------------------------------------------------
 
 
-def _check_reads(make: Make, cluster: Cluster, pods: Sequence[Pod], rng: random.Random) -> None:
+def _check_reads(make: Make, cluster: Cluster, pods: Sequence[Pod], *, rng: random.Random) -> None:
     """Change the cluster step by step; rows that `reads` does not call stale must keep their answers."""
     cache = make_cache(cluster.nodes, cluster.pods)
     snapshot = _snapshot(cache)
     plugin = make(snapshot)
     states = [(plugin.class_key(pod), plugin.compile(pod, snapshot)) for pod in pods]
-    known = [Answers(plugin, state, snapshot, pod.key) for pod, (_, state) in zip(pods, states, strict=True)]
+    known = [Answers(plugin, state, snapshot, what=pod.key) for pod, (_, state) in zip(pods, states, strict=True)]
     names = [node.name for node in cluster.nodes]
     running = {pod.key: PodInfo(pod) for pod in cluster.pods}
     for step in range(30 if cluster.nodes else 3):
         cursor, node_set = snapshot.log.end, snapshot.node_set_version
-        change = _change(cache, names, running, rng, step)
+        change = _change(cache, names, running, rng=rng, step=step)
         snapshot.update(cache)
-        untouched = _untouched(plugin.reads, snapshot, cursor, node_set)
+        untouched = _untouched(plugin.reads, snapshot, cursor, node_set=node_set)
         untouched = [row for row in untouched if row < len(known[0].codes)] if known else []
         alive = np.flatnonzero(snapshot.columns.alive).tolist()
         for index, pod in enumerate(pods):
@@ -280,17 +281,17 @@ def _check_reads(make: Make, cluster: Cluster, pods: Sequence[Pod], rng: random.
             if key != states[index][0]:  # a state lasts as long as its key: another pod's affinity may be new
                 states[index] = (key, plugin.compile(pod, snapshot))
             state = states[index][1]
-            answers = Answers(plugin, state, snapshot, what)
+            answers = Answers(plugin, state, snapshot, what=what)
             if not hasattr(plugin, "pre_score"):
                 answers.check_same(
                     known[index], untouched, f"changed, though reads={plugin.reads!r} covers no such change"
                 )
-            fresh = Answers(plugin, plugin.compile(pod, snapshot), snapshot, what)
+            fresh = Answers(plugin, plugin.compile(pod, snapshot), snapshot, what=what)
             answers.check_same(fresh, alive, "the compiled state is out of date")
             known[index] = answers
 
 
-def _untouched(reads: Reads, snapshot: Snapshot, cursor: int, node_set: int) -> list[int]:
+def _untouched(reads: Reads, snapshot: Snapshot, cursor: int, *, node_set: int) -> list[int]:
     if reads & (Reads.DOMAIN | Reads.ALWAYS) or (reads & Reads.NODE_SET and node_set != snapshot.node_set_version):
         return []
     dirty = snapshot.log.since(cursor, int(reads & ROW), snapshot.columns.n_rows)
@@ -298,7 +299,9 @@ def _untouched(reads: Reads, snapshot: Snapshot, cursor: int, node_set: int) -> 
     return [] if dirty is None else sorted(set(alive) - set(dirty))
 
 
-def _change(cache: SchedulerCache, names: list[str], running: dict[str, PodInfo], rng: random.Random, step: int) -> str:
+def _change(
+    cache: SchedulerCache, names: list[str], running: dict[str, PodInfo], *, rng: random.Random, step: int
+) -> str:
     kind = rng.choice(("pod comes", "pod goes", "node changes", "node comes", "node goes"))
     if kind == "pod goes" and running:
         key = rng.choice(sorted(running))
