@@ -1,0 +1,1 @@
+"""Kubernetes objects: decoding, quantities, selectors, defaults, validation."""

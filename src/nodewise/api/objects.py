@@ -27,7 +27,7 @@ class Object(Struct, frozen=True, rename="camel", gc=False, forbid_unknown_field
 # --- metadata and selectors -------------------------------------------------------------------------------------------
 
 
-class OwnerReference(Object):
+class OwnerReference(Object, frozen=True):
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -35,7 +35,7 @@ class OwnerReference(Object):
     controller: bool = False
 
 
-class ObjectMeta(Object):
+class ObjectMeta(Object, frozen=True):
     name: str = ""
     generate_name: str = ""
     namespace: str = ""
@@ -48,13 +48,13 @@ class ObjectMeta(Object):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
-class LabelSelectorRequirement(Object):
+class LabelSelectorRequirement(Object, frozen=True):
     key: str = ""
     operator: str = ""
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(Object):
+class LabelSelector(Object, frozen=True):
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
@@ -62,34 +62,34 @@ class LabelSelector(Object):
 # --- affinity, tolerations, spreading ---------------------------------------------------------------------------------
 
 
-class NodeSelectorRequirement(Object):
+class NodeSelectorRequirement(Object, frozen=True):
     key: str = ""
     operator: str = ""
     values: tuple[str, ...] = ()
 
 
-class NodeSelectorTerm(Object):
+class NodeSelectorTerm(Object, frozen=True):
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
-class NodeSelector(Object):
+class NodeSelector(Object, frozen=True):
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
-class PreferredSchedulingTerm(Object):
+class PreferredSchedulingTerm(Object, frozen=True):
     weight: Int32 = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
-class NodeAffinity(Object):
+class NodeAffinity(Object, frozen=True):
     required: NodeSelector | None = field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: tuple[PreferredSchedulingTerm, ...] | None = field(
         default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
 
-class PodAffinityTerm(Object):
+class PodAffinityTerm(Object, frozen=True):
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
@@ -98,12 +98,12 @@ class PodAffinityTerm(Object):
     mismatch_label_keys: tuple[str, ...] = ()
 
 
-class WeightedPodAffinityTerm(Object):
+class WeightedPodAffinityTerm(Object, frozen=True):
     weight: Int32 = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
-class PodAffinity(Object):
+class PodAffinity(Object, frozen=True):
     """The shape of both podAffinity and podAntiAffinity."""
 
     required: tuple[PodAffinityTerm, ...] = field(default=(), name="requiredDuringSchedulingIgnoredDuringExecution")
@@ -112,13 +112,13 @@ class PodAffinity(Object):
     )
 
 
-class Affinity(Object):
+class Affinity(Object, frozen=True):
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
 
-class Toleration(Object):
+class Toleration(Object, frozen=True):
     key: str = ""
     operator: str = ""
     value: str = ""
@@ -126,7 +126,7 @@ class Toleration(Object):
     toleration_seconds: Int64 | None = None
 
 
-class TopologySpreadConstraint(Object):
+class TopologySpreadConstraint(Object, frozen=True):
     max_skew: Int32 = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
@@ -140,7 +140,7 @@ class TopologySpreadConstraint(Object):
 # --- pod --------------------------------------------------------------------------------------------------------------
 
 
-class ContainerPort(Object):
+class ContainerPort(Object, frozen=True):
     name: str = ""
     container_port: Int32 = 0
     host_port: Int32 = 0
@@ -148,28 +148,28 @@ class ContainerPort(Object):
     host_ip: str = field(default="", name="hostIP")
 
 
-class ResourceClaimUse(Object):
+class ResourceClaimUse(Object, frozen=True):
     name: str = ""
     request: str = ""
 
 
-class ResourceRequirements(Object):
+class ResourceRequirements(Object, frozen=True):
     requests: ResourceList = {}
     limits: ResourceList = {}
     claims: tuple[ResourceClaimUse, ...] = ()
 
 
-class ContainerRestartRule(Object):
+class ContainerRestartRule(Object, frozen=True):
     action: str = ""
 
 
-class VolumeMount(Object):
+class VolumeMount(Object, frozen=True):
     name: str = ""
     mount_path: str = ""
     bind_mount_options: Any = None
 
 
-class Container(Object):
+class Container(Object, frozen=True):
     name: str = ""
     image: str = ""
     ports: tuple[ContainerPort, ...] = ()
@@ -179,16 +179,16 @@ class Container(Object):
     volume_mounts: tuple[VolumeMount, ...] = ()
 
 
-class PersistentVolumeClaimVolumeSource(Object):
+class PersistentVolumeClaimVolumeSource(Object, frozen=True):
     claim_name: str = ""
     read_only: bool = False
 
 
-class ImageVolumeSource(Object):
+class ImageVolumeSource(Object, frozen=True):
     reference: str = ""
 
 
-class Volume(Object):
+class Volume(Object, frozen=True):
     """A pod volume; sources that no scheduler rule reads are not kept."""
 
     name: str = ""
@@ -207,21 +207,21 @@ class Volume(Object):
     csi: Any = None
 
 
-class PodSchedulingGate(Object):
+class PodSchedulingGate(Object, frozen=True):
     name: str = ""
 
 
-class PodResourceClaim(Object):
+class PodResourceClaim(Object, frozen=True):
     name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
 
-class PodSchedulingGroup(Object):
+class PodSchedulingGroup(Object, frozen=True):
     pod_group_name: str | None = None
 
 
-class PodSpec(Object):
+class PodSpec(Object, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     volumes: tuple[Volume, ...] = ()
@@ -244,20 +244,20 @@ class PodSpec(Object):
     scheduling_group: PodSchedulingGroup | None = None
 
 
-class PodCondition(Object):
+class PodCondition(Object, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
     message: str = ""
 
 
-class ContainerStatus(Object):
+class ContainerStatus(Object, frozen=True):
     name: str = ""
     allocated_resources: ResourceList | None = None
     resources: ResourceRequirements | None = None
 
 
-class PodStatus(Object):
+class PodStatus(Object, frozen=True):
     phase: str = ""
     nominated_node_name: str = ""
     start_time: Time | None = None
@@ -268,7 +268,7 @@ class PodStatus(Object):
     allocated_resources: ResourceList | None = None
 
 
-class Pod(Object):
+class Pod(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
@@ -291,30 +291,30 @@ class Pod(Object):
 # --- node -------------------------------------------------------------------------------------------------------------
 
 
-class Taint(Object):
+class Taint(Object, frozen=True):
     key: str = ""
     value: str = ""
     effect: str = ""
 
 
-class NodeSpec(Object):
+class NodeSpec(Object, frozen=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
-class ContainerImage(Object):
+class ContainerImage(Object, frozen=True):
     names: tuple[str, ...] = ()
     size_bytes: Int64 = 0
 
 
-class NodeStatus(Object):
+class NodeStatus(Object, frozen=True):
     capacity: ResourceList = {}
     allocatable: ResourceList | None = None
     images: tuple[ContainerImage, ...] = ()
     declared_features: tuple[str, ...] = ()
 
 
-class Node(Object):
+class Node(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
@@ -327,46 +327,46 @@ class Node(Object):
 # --- what else decides where pods go ----------------------------------------------------------------------------------
 
 
-class Namespace(Object):
+class Namespace(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-class PriorityClass(Object):
+class PriorityClass(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     value: Int32 = 0
     global_default: bool = False
     preemption_policy: str | None = None
 
 
-class PodDisruptionBudgetSpec(Object):
+class PodDisruptionBudgetSpec(Object, frozen=True):
     selector: LabelSelector | None = None
 
 
-class PodDisruptionBudgetStatus(Object):
+class PodDisruptionBudgetStatus(Object, frozen=True):
     disruptions_allowed: Int32 = 0
     disrupted_pods: dict[str, Any] = {}
 
 
-class PodDisruptionBudget(Object):
+class PodDisruptionBudget(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
 
 
-class ServiceSpec(Object):
+class ServiceSpec(Object, frozen=True):
     selector: dict[str, str] | None = None
 
 
-class Service(Object):
+class Service(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: ServiceSpec = ServiceSpec()
 
 
-class DeviceClassSpec(Object):
+class DeviceClassSpec(Object, frozen=True):
     extended_resource_name: str | None = None
 
 
-class DeviceClass(Object):
+class DeviceClass(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: DeviceClassSpec = DeviceClassSpec()
 
@@ -374,31 +374,31 @@ class DeviceClass(Object):
 # --- workloads --------------------------------------------------------------------------------------------------------
 
 
-class PodTemplateSpec(Object):
+class PodTemplateSpec(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
 
 
-class ReplicationControllerSpec(Object):
+class ReplicationControllerSpec(Object, frozen=True):
     replicas: Int32 | None = None
     selector: dict[str, str] | None = None
     template: PodTemplateSpec | None = None
 
 
-class ReplicationController(Object):
+class ReplicationController(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
 
 
-class VolumeClaimTemplate(Object):
+class VolumeClaimTemplate(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-class StatefulSetOrdinals(Object):
+class StatefulSetOrdinals(Object, frozen=True):
     start: Int32 = 0
 
 
-class WorkloadSpec(Object):
+class WorkloadSpec(Object, frozen=True):
     """The shared shape of Deployment, ReplicaSet, StatefulSet and DaemonSet specs."""
 
     replicas: Int32 | None = None
@@ -409,27 +409,27 @@ class WorkloadSpec(Object):
     volume_claim_templates: tuple[VolumeClaimTemplate, ...] = ()
 
 
-class Deployment(Object):
+class Deployment(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class ReplicaSet(Object):
+class ReplicaSet(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class StatefulSet(Object):
+class StatefulSet(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class DaemonSet(Object):
+class DaemonSet(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class JobSpec(Object):
+class JobSpec(Object, frozen=True):
     parallelism: Int32 | None = None
     completions: Int32 | None = None
     completion_mode: str = ""
@@ -438,29 +438,29 @@ class JobSpec(Object):
     template: PodTemplateSpec = PodTemplateSpec()
 
 
-class JobStatus(Object):
+class JobStatus(Object, frozen=True):
     succeeded: Int32 = 0
     completed_indexes: str = ""
     conditions: tuple[PodCondition, ...] = ()
 
 
-class Job(Object):
+class Job(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
 
 
-class JobTemplateSpec(Object):
+class JobTemplateSpec(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: JobSpec = JobSpec()
 
 
-class CronJobSpec(Object):
+class CronJobSpec(Object, frozen=True):
     suspend: bool = False
     job_template: JobTemplateSpec = JobTemplateSpec()
 
 
-class CronJob(Object):
+class CronJob(Object, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: CronJobSpec = CronJobSpec()
 

@@ -145,7 +145,6 @@ def _check_workload(workload: Deployment | ReplicaSet | StatefulSet | DaemonSet)
     else:
         errors += check_label_selector(spec.selector, "spec.selector", any_value=is_stored)
     claims = frozenset(claim.metadata.name for claim in spec.volume_claim_templates)
-    # A ReplicaSet that never made pods may hold a template that nothing checks further.
     return errors + _check_template(
         spec.template, spec.selector, "spec.template", is_stored=is_stored, needs_always=True, extra_volumes=claims
     )

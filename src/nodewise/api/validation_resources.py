@@ -108,7 +108,12 @@ def check_container_resources(
     """Return what is wrong with a container's requests, limits and claims."""
     if not (requirements.requests or requirements.limits or requirements.claims):
         return []
-    errors = _check_requirements(requirements, _check_container_name, field, is_stored=is_stored)
+    errors: list[FieldError] = []
+    key = (tuple(requirements.limits.items()), tuple(requirements.requests.items()), is_stored)
+    if key not in _accepted_requirements:
+        errors = _check_requirements(requirements, _check_container_name, field, is_stored=is_stored)
+        if not errors and len(_accepted_requirements) < _MAX_ACCEPTED:
+            _accepted_requirements.add(key)
     return (
         errors + _check_claims(requirements.claims, claim_names, f"{field}.claims") if requirements.claims else errors
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -29,7 +30,7 @@ def plain_table(*headers: str, right: tuple[str, ...] = (), fold: tuple[str, ...
     """
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     for header in headers:
-        justify = "right" if header in right else "left"
+        justify: Literal["left", "right"] = "right" if header in right else "left"
         if header in fold:
             table.add_column(header, justify=justify, overflow="fold", ratio=1)
         else:

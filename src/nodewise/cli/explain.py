@@ -6,8 +6,16 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from nodewise.cli.inputs import source_of, Opened, UsageError, open_cluster, pod_filter, print_problems, split_inputs
-from nodewise.cli.inputs import with_progress
+from nodewise.cli.inputs import (
+    Opened,
+    UsageError,
+    open_cluster,
+    pod_filter,
+    print_problems,
+    source_of,
+    split_inputs,
+    with_progress,
+)
 from nodewise.cli.main import EXIT_DOES_NOT_FIT, EXIT_ERROR, EXIT_OK
 from nodewise.cli.structured import error_document, explanation_document, print_document, print_line
 from nodewise.cluster.object_set import InputError

@@ -104,7 +104,7 @@ def _print_scores(out: Console, explanation: Explanation, session: Session, *, w
     if not wide:
         plugins = [p for p in plugins if any(node.scores[p].weighted for node in scored)]
     out.print("\n[bold]Why here[/bold] (weighted scores; *: the best)")
-    headers = [f"{ABBREVIATIONS.get(p, p)}×{weights.get(p, 1)}" for p in plugins]
+    headers = [f"{ABBREVIATIONS.get(p, p)} x{weights.get(p, 1)}" for p in plugins]
     table = plain_table("  ", "NODE", "TOTAL", *headers, right=("TOTAL", *headers))
     shown = scored if wide else scored[:SHORT_LIST]
     for node in shown:

@@ -16,7 +16,6 @@ from nodewise.cluster.load import LoadedCluster, load_cluster
 from nodewise.cluster.object_set import InputError
 from nodewise.config.load import default_configuration, load_configuration
 from nodewise.errors import NodewiseError
-from nodewise.framework.registry import Registry
 from nodewise.plugins import in_tree_registry
 from nodewise.runtime.selection import TieBreak
 from nodewise.simulation.session import Session, SessionOptions, open_session

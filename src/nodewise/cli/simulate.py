@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 
-from nodewise.cli.inputs import source_of, open_cluster, pod_filter, print_problems, split_inputs, with_progress
+from nodewise.cli.inputs import open_cluster, pod_filter, print_problems, source_of, split_inputs, with_progress
 from nodewise.cli.main import EXIT_DOES_NOT_FIT, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK
 from nodewise.cli.structured import print_document, simulation_document
 from nodewise.cluster.object_set import InputError

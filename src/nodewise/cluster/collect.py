@@ -216,7 +216,7 @@ class Collector:
 def _named(obj: AnyObject, kind: Kind, source: str) -> AnyObject:
     """Give a namespaced object its namespace, and one with generateName a name that stays the same."""
     metadata = obj.metadata
-    namespace = metadata.namespace or ("default" if kind.is_namespaced else "")
+    namespace = (metadata.namespace or "default") if kind.is_namespaced else ""
     name = metadata.name
     if not name and metadata.generate_name:
         suffix = zlib.crc32(source.encode()) % _MAX_FORWARD_SUFFIX

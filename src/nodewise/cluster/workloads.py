@@ -77,11 +77,8 @@ class WorkloadExpander:
         InvalidFieldError
             When an API server would refuse the pods, or there are too many.
         """
-        n_left = MAX_PODS - self.n_made.total()
-        made = list(islice(self._created(obj, position), n_left + 2))
+        made = list(self._created(obj, position))
         n_pods = sum(isinstance(created, Pod) for created in made)
-        if n_pods > n_left:
-            raise InvalidFieldError("", f"asks for more pods than can be made, {MAX_PODS} in all")
         if n_pods:
             self.n_made[type(obj).__name__] += n_pods
         return made
@@ -158,6 +155,7 @@ class WorkloadExpander:
         owner = owner_of("StatefulSet", "apps/v1", metadata)
         maker = PodMaker(spec.template, owner, metadata, position)
         revision = f"{metadata.name}-{template_hash(spec.template)}"
+        self._check_count(spec.replicas or 0)
         start = spec.ordinals.start if spec.ordinals is not None else 0
         for ordinal in range(start, start + (spec.replicas or 0)):
             name = f"{metadata.name}-{ordinal}"
@@ -207,6 +205,7 @@ class WorkloadExpander:
         done = parse_indexes(status.completed_indexes)
         done.update(completion_index(pod) for pod in (*active, *succeeded_pods))
         maker = PodMaker(spec.template, owner, metadata, position)
+        self._check_count(missing)
         free = (i for i in range(spec.completions or 0) if i not in done)
         for index in islice(free, max(missing, 0)):
             name = f"{metadata.name}-{index}"
@@ -226,6 +225,12 @@ class WorkloadExpander:
         owner = owner_of("Job", "batch/v1", identified(job, "Job", position))
         yield from self._of_job(spec.job_template.spec, JobStatus(), owner, metadata, position)
 
+    def _check_count(self, wanted: int) -> None:
+        if wanted > MAX_PODS - self.n_made.total():
+            raise InvalidFieldError(
+                "", f"asks for {wanted} more pods, which is too many: {MAX_PODS} can be made in all"
+            )
+
     def _numbered(
         self,
         template: PodTemplateSpec,
@@ -237,6 +242,7 @@ class WorkloadExpander:
     ) -> Iterator[Pod]:
         """Make so many pods named after the controller, by the first numbers that are free."""
         maker = PodMaker(template, owner, metadata, position)
+        self._check_count(missing)
         numbers = count(1)
         for _ in range(missing):
             name = next(n for i in numbers if self._owned.take_name(metadata.namespace, n := f"{metadata.name}-{i}"))

@@ -1,0 +1,1 @@
+"""What runs plugins: profiles, pod classes and their cached answers, selection."""

@@ -56,13 +56,13 @@ class Evaluation(FilterVerdict):
         self.framework = framework
         self._snapshot = snapshot
         self.nominations = nominations
-        self.nominated_row: int | None = None
         self.with_nominated: dict[int, dict[str, Status]] = {}
         self._nominated_failure = ""
         self._explicit: set[int] = set()
         self.pre_filter_status = pod_class.pre_filter_status
         n_rows = snapshot.columns.n_rows
         if self.pre_filter_status is not None:
+            self.nominated_row: int | None = None
             self.allowed: BoolArray | None = None
             self.feasible: BoolArray = np.zeros(n_rows, bool)
             self.base: IntArray = np.zeros(n_rows, np.int64)
@@ -75,7 +75,7 @@ class Evaluation(FilterVerdict):
         if nominations.nominations():
             passes = self._with_nominated_pods(passes)
         self.allowed = self._allowed_rows()
-        self._try_own_nomination(passes)
+        self.nominated_row = self._try_own_nomination(passes)
         self.feasible = passes if self.allowed is None else passes & self.allowed
         if self.nominated_row is not None and not self.feasible[self.nominated_row]:
             self.feasible = self.feasible.copy()
@@ -160,11 +160,7 @@ class Evaluation(FilterVerdict):
             rejected[rows] = False
             codes = view.codes[rows]
             first = int(codes[0])
-            if (codes == first).all():
-                distinct = [first]
-            else:
-                distinct = np.unique(codes).tolist()
-            for code in distinct:
+            for code in [first] if (codes == first).all() else np.unique(codes).tolist():
                 status = view.plugin.rejection(view.state, code).by(view.plugin.name)
                 groups.append((view, code, status, rows[codes == code]))
         return groups
@@ -243,17 +239,17 @@ class Evaluation(FilterVerdict):
                 mask[row] = True
         return mask
 
-    def _try_own_nomination(self, passes: BoolArray) -> None:
+    def _try_own_nomination(self, passes: BoolArray) -> int | None:
+        """Return the row of the pod's nominated node when it fits there, even if a PreFilter left that node out."""
         name = self.nominations.node_of(self._pod.uid)
         row = self._snapshot.columns.row_of(name) if name else None
         if row is None:
-            return
+            return None
         self._explicit.add(row)
         if passes[row]:
-            self.nominated_row = row
-            return
-        failures = self.failures(row)
-        self._nominated_failure = next(iter(failures), "")
+            return row
+        self._nominated_failure = next(iter(self.failures(row)), "")
+        return None
 
     # --- scores -------------------------------------------------------------------------------------------------------
 
@@ -265,7 +261,7 @@ class Evaluation(FilterVerdict):
         found : (m,) intp
             Rows to score, in any order; normalisation looks at these only.
         """
-        if (found[1:] > found[:-1]).all():
+        if len(found) == len(self.base) or (found[1:] > found[:-1]).all():
             return self._totals_in_row_order(found)
         in_order = np.argsort(found)
         totals = np.empty(len(found), np.int64)
@@ -273,21 +269,22 @@ class Evaluation(FilterVerdict):
         return totals
 
     def _totals_in_row_order(self, found: RowArray) -> IntArray:
-        total = self.base[found]
+        rows: RowArray | slice = ALL_ROWS if len(found) == len(self.base) else found
+        total = self.base[rows]
         mask: BoolArray | None = None
         for view, weight in self.pod_class.late_scores:
             if not view.traits.pre_scores and not view.is_volatile:
                 view.refresh_score()
                 if view.raw is None or view.uniform:
                     continue
-                raw, state = view.raw[found], view.state
+                raw, state = view.raw[rows], view.state
             else:
                 if mask is None:
                     mask = self._mask_of(found)
                 scored = self._score_late(view, mask)
                 if scored is None:
                     continue
-                raw, state = scored[0][found], scored[1]
+                raw, state = scored[0][rows], scored[1]
             normalized = self._normalize(view, state, raw)
             total = total + (normalized * weight if weight != 1 else normalized)
         return total
@@ -311,6 +308,8 @@ class Evaluation(FilterVerdict):
         return scores
 
     def _mask_of(self, found: RowArray) -> BoolArray:
+        if len(found) == np.count_nonzero(self.feasible):
+            return self.feasible
         mask = np.zeros(self._snapshot.columns.n_rows, bool)
         mask[found] = True
         return mask

@@ -7,14 +7,15 @@ from collections import OrderedDict
 from collections.abc import Hashable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodewise.api.objects import Pod
 from nodewise.framework.plugin import CompilingPlugin
 from nodewise.framework.status import Code, Status
 from nodewise.runtime.profile import Framework
-from nodewise.runtime.views import PluginView
+from nodewise.runtime.views import SCALAR_ROWS, PluginView
 from nodewise.state.columns import BoolArray, IntArray
-from nodewise.state.dirty_log import NODE, PODS, RESOURCES, ROW
+from nodewise.state.dirty_log import NODE, PODS, RESOURCES
 from nodewise.state.snapshot import Snapshot
 
 ClassKey = tuple[Hashable, ...]
@@ -113,8 +114,13 @@ class PodClass:
         log = self.snapshot.log
         if self._cursor == log.end:
             return self._passes, self._base
+        columns = self.snapshot.columns
+        n_rows = columns.n_rows
         node_set = self.snapshot.node_set_version
-        if node_set == self._node_set and not log.kinds_since(self._cursor) & NODE:
+        window = None
+        if self._cursor >= 0 and len(self._passes) == n_rows and node_set == self._node_set:
+            window = log.window(self._cursor, n_rows // 4 + 16)
+        if window is not None and not window.any_kind & NODE:
             filters, scores = self._pod_filters, self._pod_scores
         else:
             filters, scores = self._static_filters, self._row_scores
@@ -122,26 +128,38 @@ class PodClass:
             view.refresh_filter()
         for view, _ in scores:
             view.refresh_score()
-        self._node_set = node_set
-        columns = self.snapshot.columns
-        n_rows = columns.n_rows
-        rows = None
-        if self._cursor >= 0 and len(self._passes) == n_rows:
-            rows = log.since(self._cursor, ROW, 16)
-        if rows is None:
-            passes = columns.alive.copy()
-            for view in self._static_filters:
-                if view.rejecting:
-                    passes &= view.codes == 0
-            base = np.zeros(n_rows, np.int64)
-            for view, weight in self._row_scores:
-                if view.raw is not None:
-                    base += view.raw * weight if weight != 1 else view.raw
-            self._passes, self._base = passes, base
+        if window is None:
+            self._refresh_all()
+        elif len(window.rows) <= SCALAR_ROWS:
+            self._refresh_rows(window.rows)
         else:
-            self._refresh_rows(rows)
-        self._cursor = log.end
+            self._refresh_index(window.index)
+        self._cursor, self._node_set = log.end, node_set
         return self._passes, self._base
+
+    def _refresh_all(self) -> None:
+        columns = self.snapshot.columns
+        passes = columns.alive.copy()
+        for view in self._static_filters:
+            if view.rejecting:
+                passes &= view.codes == 0
+        base = np.zeros(columns.n_rows, np.int64)
+        for view, weight in self._row_scores:
+            if view.raw is not None:
+                base += view.raw * weight if weight != 1 else view.raw
+        self._passes, self._base = passes, base
+
+    def _refresh_index(self, index: NDArray[np.intp]) -> None:
+        passes = self.snapshot.columns.alive[index]
+        for view in self._static_filters:
+            if view.rejecting:
+                passes &= view.codes[index] == 0
+        self._passes[index] = passes
+        base = np.zeros(len(index), np.int64)
+        for view, weight in self._row_scores:
+            if view.raw is not None:
+                base += view.raw[index] * weight if weight != 1 else view.raw[index]
+        self._base[index] = base
 
     def _refresh_rows(self, rows: list[int]) -> None:
         alive = self.snapshot.columns.alive

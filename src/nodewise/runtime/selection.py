@@ -76,7 +76,7 @@ class Selector:
         """Whether the choice does not depend on the order in which nodes were met."""
         return self.tie_break is TieBreak.FIRST
 
-    def select(self, found: RowArray, totals: IntArray, name_rank: IntArray) -> int:
+    def select(self, found: RowArray, totals: IntArray, name_rank: IntArray, *, rows_are_by_name: bool = False) -> int:
         """Return the row to take.
 
         Parameters
@@ -87,7 +87,11 @@ class Selector:
             Their total scores.
         name_rank : (n_rows,) int64
             Positions of the nodes' names in sorted order.
+        rows_are_by_name : bool
+            Whether names ascend with rows, and `found` too.
         """
+        if self.tie_break is TieBreak.FIRST and rows_are_by_name:
+            return int(found[totals.argmax()])
         if self.tie_break is TieBreak.KUBE:
             return int(found[heap_winner(totals.tolist())])
         best = found[totals == totals.max()]

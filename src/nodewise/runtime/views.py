@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodewise.errors import PluginError
 from nodewise.framework.plugin import CompilingPlugin, Rejections
@@ -17,6 +18,10 @@ from nodewise.state.snapshot import Snapshot
 _NODE_SET = int(Reads.NODE_SET)
 SCALAR_ROWS = 6
 """Up to so many changed rows are asked one by one, where the plugin can do that."""
+
+
+Changed = tuple[list[int], NDArray[np.intp]]
+"""Row numbers, as a list and as an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +103,21 @@ class PluginView:
         if self._filter_cursor == log.end:
             return
         columns = self.snapshot.columns
-        rows = self._changed_rows(self._filter_cursor, self._filter_node_set, len(self.codes))
-        if rows is None:
+        changed = self._changed_rows(self._filter_cursor, self._filter_node_set, len(self.codes))
+        if changed is None:
             self.codes = _writable(self.plugin.filter(self.state, columns, ALL_ROWS))
             self.rejecting = bool(self.codes.any())
-        elif rows and len(rows) <= SCALAR_ROWS and self.traits.filters_rows:
-            for row in rows:
-                code = self.plugin.filter_row(self.state, columns, row)
-                self.codes[row] = code
-                self.rejecting |= code != 0
-        elif rows:
-            index = np.array(rows, np.intp)
-            codes = self.plugin.filter(self.state, columns, index)
-            self.codes[index] = codes
-            self.rejecting |= bool(codes.any())
+        elif changed[0]:
+            rows, index = changed
+            if len(rows) <= SCALAR_ROWS and self.traits.filters_rows:
+                for row in rows:
+                    code = self.plugin.filter_row(self.state, columns, row)
+                    self.codes[row] = code
+                    self.rejecting |= code != 0
+            else:
+                codes = self.plugin.filter(self.state, columns, index)
+                self.codes[index] = codes
+                self.rejecting = self.rejecting or bool(codes.any())
         self._filter_cursor = log.end
         self._filter_node_set = self.snapshot.node_set_version
 
@@ -121,16 +127,17 @@ class PluginView:
         if self._score_cursor == log.end:
             return
         columns = self.snapshot.columns
-        rows = self._changed_rows(self._score_cursor, self._score_node_set, -1 if self.raw is None else len(self.raw))
-        if rows is None:
+        known = -1 if self.raw is None else len(self.raw)
+        changed = self._changed_rows(self._score_cursor, self._score_node_set, known)
+        if changed is None:
             self.raw = self._checked(self.plugin.score(self.state, columns, ALL_ROWS))
             self.uniform = self.raw is not None and len(self.raw) > 0 and bool((self.raw == self.raw[0]).all())
-        elif rows and self.raw is not None:
+        elif changed[0] and self.raw is not None:
+            rows, index = changed
             if len(rows) <= SCALAR_ROWS and self.traits.scores_rows:
                 for row in rows:
                     self.raw[row] = self.plugin.score_row(self.state, columns, row)
             else:
-                index = np.array(rows, np.intp)
                 self.raw[index] = self.plugin.score(self.state, columns, index)
             self.uniform = False
         self._score_cursor = log.end
@@ -139,11 +146,10 @@ class PluginView:
     def _checked(self, scores: IntArray | None) -> IntArray | None:
         if scores is None or scores.shape == (self.snapshot.columns.n_rows,):
             return scores if scores is None else _writable(scores)
-        raise PluginError(
-            f"plugin {self.plugin.name}: score returned shape {scores.shape}, expected ({self.snapshot.columns.n_rows},)"
-        )
+        expected = (self.snapshot.columns.n_rows,)
+        raise PluginError(f"plugin {self.plugin.name}: score returned shape {scores.shape}, expected {expected}")
 
-    def _changed_rows(self, cursor: int, node_set: int, known: int) -> list[int] | None:
+    def _changed_rows(self, cursor: int, node_set: int, known: int) -> Changed | None:
         snapshot = self.snapshot
         n_rows = snapshot.columns.n_rows
         if cursor < 0 or self.is_volatile or known != n_rows:

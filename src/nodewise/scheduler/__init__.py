@@ -1,0 +1,1 @@
+"""The story of one pod, and how a configuration becomes plugins."""

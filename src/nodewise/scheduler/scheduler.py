@@ -119,7 +119,12 @@ class Scheduler:
             name = names[found[0]]
             return Decision(name, (name,) if with_best else ())
         totals = evaluation.totals(found)
-        row = self.selector.select(found, totals, self.snapshot.columns.name_rank)
+        row = self.selector.select(
+            found,
+            totals,
+            self.snapshot.columns.name_rank,
+            rows_are_by_name=self.snapshot.rows_are_by_name,
+        )
         best: tuple[str, ...] = ()
         if with_best:
             best = tuple(sorted(names[i] for i in found[totals == totals.max()].tolist()))
@@ -128,7 +133,7 @@ class Scheduler:
     def find_nodes(self, evaluation: Evaluation) -> RowArray:
         """Return the feasible rows that the profile wants looked at, in the order they are met.
 
-        When all are looked at and the order does not matter for the choice, that is the order of the rows.
+        They come in ascending order when the order does not matter for the choice.
         """
         if evaluation.nominated_row is not None:
             return np.array([evaluation.nominated_row], np.intp)
@@ -143,7 +148,7 @@ class Scheduler:
             return np.flatnonzero(evaluation.feasible)
         found, looked_at = search(evaluation.feasible, order, self._start, quota)
         self._start = (self._start + looked_at) % max(self.snapshot.n_nodes, 1)
-        return found
+        return np.sort(found) if self.selector.ignores_order else found
 
     def _unschedulable(self, evaluation: Evaluation, *, with_post_filter: bool) -> Decision:
         result = self.run_post_filters(evaluation) if with_post_filter else None

@@ -1,0 +1,1 @@
+"""Clusters in this process: placing and explaining pods."""

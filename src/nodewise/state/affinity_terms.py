@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import msgspec
 
-from nodewise.api.objects import Affinity, PodAffinityTerm, Pod
+from nodewise.api.objects import Affinity, Pod, PodAffinityTerm
 from nodewise.api.selectors import Selector
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntFlag
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 class Reads(IntFlag):
@@ -27,17 +31,38 @@ PODS = int(Reads.PODS)
 ROW = RESOURCES | NODE | PODS
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The rows that changed between a cursor and the end of the log.
+
+    Attributes
+    ----------
+    rows : list[int]
+        Distinct.
+    index : (n,) intp
+        The same as an array.
+    any_kind, every_kind : int
+        In what ways some of the entries, and all of them, changed their row.
+    """
+
+    rows: list[int]
+    index: NDArray[np.intp]
+    any_kind: int
+    every_kind: int
+
+
 class DirtyLog:
     """An append-only list of (row, what changed), cut at the front when it grows long.
 
     A reader keeps a cursor, `end` at the time it read; `since` gives what came later.
     """
 
-    __slots__ = ("_kinds", "_rows", "base", "end", "limit")
+    __slots__ = ("_kinds", "_rows", "_windows", "base", "end", "limit")
 
     def __init__(self, limit: int = 1 << 16) -> None:
         self._rows: list[int] = []
         self._kinds: list[int] = []
+        self._windows: dict[int, Window] = {}
         self.base = 0
         self.end = 0
         self.limit = limit
@@ -47,30 +72,43 @@ class DirtyLog:
         self._rows.append(row)
         self._kinds.append(kind)
         self.end += 1
+        if self._windows:
+            self._windows.clear()
         if self.end - self.base > 2 * self.limit:
             cut = self.end - self.base - self.limit
             del self._rows[:cut], self._kinds[:cut]
             self.base += cut
 
-    def kinds_since(self, cursor: int) -> int:
-        """Return all ways in which rows changed since a cursor, ROW when that is no longer known."""
-        start = cursor - self.base
-        if start < 0:
-            return ROW
-        kinds = 0
-        for kind in self._kinds[start:]:
-            kinds |= kind
-        return kinds
+    def since(self, cursor: int, kinds: int, at_most: int) -> tuple[list[int], NDArray[np.intp]] | None:
+        """Return the distinct rows that changed in one of these ways since a cursor, as a list and as an array.
 
-    def since(self, cursor: int, kinds: int, at_most: int) -> list[int] | None:
-        """Return the distinct rows that changed in one of these ways since a cursor; None: too many, or unknown."""
+        None: there are more than `at_most`, or it is no longer known.
+        """
+        window = self.window(cursor, at_most)
+        if window is None:
+            return None
+        if kinds & window.every_kind:
+            return window.rows, window.index
+        if not kinds & window.any_kind:
+            return [], window.index[:0]
         start = cursor - self.base
-        if start < 0:
+        changes = zip(self._rows[start:], self._kinds[start:], strict=True)
+        rows = list({row for row, kind in changes if kind & kinds})
+        return rows, np.array(rows, np.intp)
+
+    def window(self, cursor: int, at_most: int) -> Window | None:
+        """Return what changed since a cursor; views with the same cursor share one."""
+        known = self._windows.get(cursor)
+        if known is not None:
+            return known if len(known.rows) <= at_most else None
+        start = cursor - self.base
+        if start < 0 or self.end - cursor > 4 * at_most + 64:
             return None
-        if self.end - cursor == 1:
-            return [self._rows[start]] if self._kinds[start] & kinds else []
-        rows = self._rows[start:]
-        if len(rows) > 4 * at_most + 64:
-            return None
-        distinct = {row for row, kind in zip(rows, self._kinds[start:], strict=True) if kind & kinds}
-        return list(distinct) if len(distinct) <= at_most else None
+        rows = list(dict.fromkeys(self._rows[start:]))
+        distinct_kinds = set(self._kinds[start:])
+        any_kind, every_kind = 0, ROW
+        for kind in distinct_kinds:
+            any_kind |= kind
+            every_kind &= kind
+        window = self._windows[cursor] = Window(rows, np.array(rows, np.intp), any_kind, every_kind)
+        return window if len(rows) <= at_most else None

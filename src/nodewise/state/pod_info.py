@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodewise.api import resources
+import nodewise.api.resources as resources
 from nodewise.api.objects import Container, Pod
 
 HostPort = tuple[str, str, int]  # (protocol, IP, port)

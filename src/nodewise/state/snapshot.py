@@ -32,6 +32,8 @@ class Snapshot:
         Namespaces, services and so on.
     node_set_version : int
         Grows when nodes come or go or change zone.
+    rows_are_by_name : bool
+        Whether the nodes' names ascend with their rows.
     """
 
     def __init__(self, listers: Listers | None = None) -> None:
@@ -47,6 +49,7 @@ class Snapshot:
         self._row_images_version: list[int] = []
         self._images_of_row: list[frozenset[str]] = []
         self._free_rows: list[int] = []
+        self.rows_are_by_name = True
         self._tree_version = -1
         self._order: np.ndarray[tuple[int], np.dtype[np.intp]] = np.zeros(0, np.intp)
 
@@ -191,6 +194,8 @@ class Snapshot:
         ranks = self.columns.writable("name_rank")
         for rank, name in enumerate(sorted(rows)):
             ranks[rows[name]] = rank
+        in_rows = sorted(rows.values())
+        self.rows_are_by_name = bool((np.diff(ranks[in_rows]) > 0).all())
         self.node_set_version += 1
 
     def _image_state(self, row: int, name: str) -> tuple[int, int]:

@@ -296,7 +296,7 @@ def _untouched(reads: Reads, snapshot: Snapshot, cursor: int, *, node_set: int) 
         return []
     dirty = snapshot.log.since(cursor, int(reads & ROW), snapshot.columns.n_rows)
     alive = np.flatnonzero(snapshot.columns.alive).tolist()
-    return [] if dirty is None else sorted(set(alive) - set(dirty))
+    return [] if dirty is None else sorted(set(alive) - set(dirty[0]))
 
 
 def _change(
