@@ -30,13 +30,13 @@ class Oracle:
             *("--nodes", str(n_nodes), "--pods", str(n_pods), "--pending", str(n_pending)),
         )
 
-    def evaluate(self, cluster: Path) -> list[dict[str, Any]]:
+    def evaluate(self, cluster: Path, config: Path | None = None) -> list[dict[str, Any]]:
         """Judge every pending pod against the cluster as given."""
-        return _json_lines(self._run("evaluate", str(cluster)))
+        return _json_lines(self._run("evaluate", *_config_flags(config), str(cluster)))
 
-    def schedule(self, cluster: Path) -> list[dict[str, Any]]:
+    def schedule(self, cluster: Path, config: Path | None = None) -> list[dict[str, Any]]:
         """Place the pending pods one after another in queue order, with preemption."""
-        return _json_lines(self._run("schedule", "--sort", "--preempt", str(cluster)))
+        return _json_lines(self._run("schedule", "--sort", "--preempt", *_config_flags(config), str(cluster)))
 
     def loop(self, cluster: Path, *, preload: bool) -> dict[str, Any]:
         """Time the whole scheduler over the pending pods."""
@@ -74,6 +74,10 @@ def find_oracle() -> Oracle:
         if not binary.is_file():
             subprocess.run([PROJECT_ROOT / "tools" / "build-oracle", binary], check=True)
     return Oracle(binary)
+
+
+def _config_flags(config: Path | None) -> list[str]:
+    return [] if config is None else ["--config", str(config)]
 
 
 def _json_lines(text: bytes) -> list[Any]:

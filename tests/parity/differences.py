@@ -7,6 +7,7 @@ from typing import Any
 # Within one rejection the oracle's NodeResourcesFit names scalar resources in Go's random map order.
 UNORDERED_REASONS = frozenset({"NodeResourcesFit"})
 DID_NOT_HELP = "preemption did not help: "
+GAVE_UP = "timed out waiting for "
 ABSENT = "(absent)"
 
 Json = Mapping[str, Any]
@@ -40,10 +41,26 @@ def evaluation_differences(oracle: Sequence[Json], nodewise: Sequence[Json]) -> 
 def placement_differences(oracle: Sequence[Json], nodewise: Sequence[Json]) -> list[Difference]:
     """Compare ``oracle schedule`` with the ``pods`` of ``nodewise simulate``, pod by pod.
 
-    A pod that no profile is responsible for, or that is being deleted, is not in nodewise's list.
+    A pod that no profile is responsible for, or that is being deleted, is not in nodewise's list. Where the oracle gives
+    up (see `given_up_at`) nothing more is compared.
     """
+    stop = given_up_at(oracle)
+    if stop:
+        n_compared = [line["pod"] for line in oracle].index(stop)
+        left_out = {line["pod"] for line in oracle[n_compared:]}
+        oracle = oracle[:n_compared]
+        nodewise = [line for line in nodewise if line["pod"] not in left_out]
     tried = [line for line in oracle if not line.get("skipped") or _is_gated(line)]
     return list(_pairwise(_by(tried, "pod"), _by(nodewise, "pod"), _placement_differences))
+
+
+def given_up_at(oracle: Sequence[Json]) -> str:
+    """Return the first pod that the oracle timed out on, "" for none.
+
+    That is no decision of the scheduler's: `oracle schedule` waits for its own effects on its fake API, and leaves the
+    cluster in between when they do not come.
+    """
+    return next((line["pod"] for line in oracle if str(line.get("error", "")).startswith(GAVE_UP)), "")
 
 
 def _pairwise(oracle: Mapping[str, Json], nodewise: Mapping[str, Json], compare: Any) -> Iterator[Difference]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.parity.differences import evaluation_differences, placement_differences
+from tests.parity.differences import evaluation_differences, given_up_at, placement_differences
 
 FIT = {"code": "Unschedulable", "reasons": ["Insufficient a.example/x", "Insufficient b.example/y"]}
 VERDICT: dict[str, Any] = {
@@ -100,3 +100,14 @@ def test_a_gated_pod_is_listed_as_gated() -> None:
     listed = {**ANSWER, "node": None, "best": [], "victims": [], "reason": "SchedulingGated", "message": "waiting"}
     assert placement_differences([gated], [listed]) == []
     assert placement_differences([gated], [{**listed, "reason": "Unschedulable"}]) != []
+
+
+def test_nothing_is_compared_from_the_pod_on_where_the_oracle_gives_up() -> None:
+    first = {**PLACEMENT, "pod": "shop/first"}
+    gave_up: dict[str, Any] = {"pod": "shop/web", "error": "timed out waiting for nominations to be withdrawn"}
+    after = {**PLACEMENT, "pod": "shop/after"}
+    answers = [{**ANSWER, "pod": "shop/first", "node": "n2"}, ANSWER, {**ANSWER, "pod": "shop/after", "node": "n2"}]
+    oracle = [first, gave_up, after]
+    assert given_up_at(oracle) == "shop/web"
+    assert [found.pod for found in placement_differences(oracle, answers)] == ["shop/first"]
+    assert given_up_at([first, after]) == ""

@@ -1,16 +1,14 @@
-"""One random cluster put to the oracle and to nodewise, and what they answer differently."""
+"""Random clusters of the oracle's making, put to the oracle and to nodewise."""
 
 import random
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.command import nodewise
 from tests.oracle import Oracle
-from tests.parity.differences import Difference, evaluation_differences, placement_differences
+from tests.parity.comparison import Outcome, compare_answers
 
 PROFILES = ("basic", "affinity", "spread", "mixed")
-N_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +36,6 @@ class Trial:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a trial found: nothing, when both agree."""
-
-    trial: Trial
-    evaluation: list[Difference]
-    placement: list[Difference]
-
-    @property
-    def is_equal(self) -> bool:
-        return not self.evaluation and not self.placement
-
-    def __str__(self) -> str:
-        parts = [f"{self.trial}\n  {self.trial.command}"]
-        for title, found in (("explain --all", self.evaluation), ("simulate", self.placement)):
-            if found:
-                parts.append(f"{title}: {len(found)} differences")
-                parts += [f"  {difference}" for difference in found[:N_SHOWN]]
-            if len(found) > N_SHOWN:
-                parts.append(f"  ... and {len(found) - N_SHOWN} more")
-        return "\n".join(parts)
-
-
 def trial_for(profile: str, seed: int) -> Trial:
     """Choose the sizes that belong to a seed: 10 to 60 nodes, 30 to 200 pods."""
     generator = random.Random(f"{profile} {seed}")
@@ -81,15 +56,4 @@ def run_trial(oracle: Oracle, trial: Trial) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="nodewise-parity-") as folder:
         cluster = Path(folder) / "cluster.json"
         cluster.write_bytes(cluster_of(oracle, trial))
-        # fmt: off
-        judged = nodewise("explain", str(cluster), "--all", "--workloads", "ignore", "-o", "jsonl")
-        placed = nodewise(
-            "simulate", str(cluster), "--workloads", "ignore", "-o", "json",
-            "--tie-break", "first", "--percentage-of-nodes-to-score", "100",
-        )
-        # fmt: on
-        return Outcome(
-            trial,
-            evaluation_differences(oracle.evaluate(cluster), judged.json_lines()),
-            placement_differences(oracle.schedule(cluster), placed.json()["pods"]),
-        )
+        return compare_answers(oracle, cluster, f"{trial}\n  {trial.command}")

@@ -78,7 +78,7 @@ def test_leaving_out_nodes_does_not_change_which_is_the_best(
     boss = make_pod("boss", str(wanted), priority=3)
     evaluation, handle = evaluate(boss, made, pods, [make_budget({"app": "web"}, 1)], [])
     budgets = BudgetIndex(handle.listers)
-    rows = sorted(evaluation.resolvable_rows())
+    rows = sorted(evaluation.resolvable_rows().tolist())
     complete = dry_run(evaluation, rows, budgets, now=NOW, n_wanted=len(rows) + 1)
     quick = find_best(evaluation, rows, budgets, now=NOW)
     if not complete.candidates:

@@ -1,7 +1,8 @@
-"""Where tables are printed: as wide as the terminal, or wide enough when there is none."""
+"""Where tables are printed: as wide as the terminal or COLUMNS says, or wide enough when neither does."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Literal
 
@@ -13,9 +14,8 @@ PIPED_WIDTH = 180
 
 def console() -> Console:
     """Return a console on standard output."""
-    return Console(
-        file=sys.stdout, width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False, soft_wrap=False
-    )
+    is_width_known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(file=sys.stdout, width=None if is_width_known else PIPED_WIDTH, highlight=False, soft_wrap=False)
 
 
 def plain_table(*headers: str, right: tuple[str, ...] = (), fold: tuple[str, ...] = ()) -> Table:

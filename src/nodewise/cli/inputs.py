@@ -14,7 +14,9 @@ from nodewise.api.selectors import Selector
 from nodewise.cli.label_selector import parse_label_selector
 from nodewise.cluster.load import LoadedCluster, load_cluster
 from nodewise.cluster.object_set import InputError
+from nodewise.config.errors import ConfigError
 from nodewise.config.load import default_configuration, load_configuration
+from nodewise.config.model import KubeSchedulerConfiguration
 from nodewise.errors import NodewiseError
 from nodewise.plugins import in_tree_registry
 from nodewise.runtime.selection import TieBreak
@@ -55,7 +57,7 @@ def _looks_like_pod(text: str) -> bool:
 
 def open_cluster(arguments: argparse.Namespace, paths: list[str]) -> Opened:
     """Read the files and put a scheduler over them."""
-    configuration = load_configuration(arguments.config) if arguments.config else default_configuration()
+    configuration = _read_configuration(arguments.config) if arguments.config else default_configuration()
     registry = in_tree_registry()
     registry.load_entry_points()
     added = [registry.load_plugin(source) for source in arguments.plugin]
@@ -66,6 +68,15 @@ def open_cluster(arguments: argparse.Namespace, paths: list[str]) -> Opened:
     )
     session = open_session(cluster.objects, configuration, registry, options)
     return Opened(session, cluster, cluster.errors)
+
+
+def _read_configuration(path: str) -> KubeSchedulerConfiguration:
+    try:
+        return load_configuration(path)
+    except OSError as error:
+        raise UsageError(f"--config {path}: {error.strerror or error}") from error
+    except ConfigError as error:
+        raise UsageError(f"--config {path}: {error}") from error
 
 
 def pod_filter(arguments: argparse.Namespace) -> Callable[[str, Mapping[str, str]], bool]:

@@ -29,7 +29,7 @@ def run_simulate(arguments: argparse.Namespace) -> int:
         session.notes.append(f"interrupted: {len(session.pending) - len(placements)} pods were not tried")
     seconds = time.perf_counter() - started
     unsupported = [
-        InputError(source_of(opened, p.pod), f"Pod {p.pod}", p.unsupported_field, p.message)
+        InputError(source_of(opened, p.pod), f"Pod {p.pod}", p.unsupported_field, p.message.partition(": ")[2])
         for p in placements
         if p.unsupported_field
     ]

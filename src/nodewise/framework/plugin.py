@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nodewise.api.objects import Pod
 from nodewise.errors import PluginError
 from nodewise.framework.cycle_state import CycleState
@@ -240,8 +243,8 @@ class FilterVerdict(Protocol):
         """Return the status of every node, by row."""
         ...
 
-    def resolvable_rows(self) -> Sequence[int]:
-        """Return the rows whose status is Unschedulable: where taking pods away may help."""
+    def resolvable_rows(self) -> NDArray[np.intp]:
+        """Return, in no order, the rows whose status is Unschedulable: where taking pods away may help."""
         ...
 
     def what_if(self, row: int) -> WhatIf:

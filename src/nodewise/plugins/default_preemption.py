@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from nodewise.framework.plugin import FilterVerdict, Handle, PostFilterResult
 from nodewise.framework.status import SUCCESS, Code, Status
 from nodewise.preemption.candidates import Candidate, DryRun, dry_run, find_best, pick_candidate
 from nodewise.preemption.pdb import BudgetIndex
+from nodewise.preemption.victims import NO_VICTIMS
 
 _PREFIX = "preemption: "
 _NEVER = Status.unschedulable(_PREFIX + "not eligible due to preemptionPolicy=Never.")
@@ -99,8 +99,10 @@ def _nothing_found(verdict: FilterVerdict, found: DryRun) -> PostFilterResult:
         return PostFilterResult(Status.error(_PREFIX + message))
     n_nodes = verdict.snapshot.n_nodes
     counts = count_reasons(found.statuses.values())
-    if n_nodes > len(found.statuses):
-        counts += Counter({_NOT_HELPFUL: n_nodes - len(found.statuses)})
+    n_tried = len(found.statuses) + found.n_without_victims
+    for reason, n_rows in ((NO_VICTIMS.message, found.n_without_victims), (_NOT_HELPFUL, n_nodes - n_tried)):
+        if n_rows:
+            counts[reason] += n_rows
     message = fit_error_message(n_nodes, "", counts, "")
     return PostFilterResult(Status.unschedulable(_PREFIX + message), nominated_node="")
 

@@ -15,6 +15,8 @@ from nodewise.state.domain_counts import DomainCounts
 from nodewise.state.pod_match import PodsOfTerms
 from nodewise.state.pod_table import Counts, OwnedTerm, PodTable
 
+_PREFERRED_ROLES = (TermRole.PREFERRED_AFFINITY, TermRole.PREFERRED_ANTI_AFFINITY)
+
 
 @dataclass(frozen=True, slots=True)
 class AffinityScores:
@@ -42,7 +44,7 @@ class PreferredAffinity:
             parts.setdefault(term.topology_key, []).append((pods.label_counts(PodsOfTerms((term,))), weight))
         for owned_term in owned:
             role, term = owned_term
-            weight = {TermRole.PREFERRED: 1, TermRole.REQUIRED_AFFINITY: hard_weight}.get(role, 0)
+            weight = hard_weight if role is TermRole.REQUIRED_AFFINITY else int(role in _PREFERRED_ROLES)
             if weight:
                 parts.setdefault(term.topology_key, []).append((pods.owner_counts(owned_term), weight))
         self._domains = tuple(DomainCounts(key, found) for key, found in parts.items())

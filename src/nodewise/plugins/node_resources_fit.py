@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodewise.api.objects import Pod
 from nodewise.api.resources import PodAmounts, is_extended_resource_name, pod_amounts
@@ -39,7 +40,7 @@ class Need:
     ----------
     name : str
     row : int
-        Row in the columns; -1 for scalar resources, whose row is looked up when needed.
+        Row in the columns.
     amount : int
         In the resource's unit in the columns; more than 0.
     bit : int
@@ -52,12 +53,25 @@ class Need:
     bit: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FitState:
-    """What is compared with the nodes, for pods with one request."""
+    """What is compared with the nodes, for pods with one request.
+
+    Attributes
+    ----------
+    needs : tuple[Need, ...]
+    scored : ScoredAmounts
+    rows : (1 + n_needs,) intp
+        Rows of the columns to compare: first pods, then those of the needs.
+    amounts, bits : (1 + n_needs, 1) int64
+        What must be free there, and the bit in the code of a node where it is not.
+    """
 
     needs: tuple[Need, ...]
     scored: ScoredAmounts
+    rows: NDArray[np.intp]
+    amounts: IntArray
+    bits: IntArray
 
 
 class NodeResourcesFit:
@@ -93,15 +107,22 @@ class NodeResourcesFit:
     def compile(self, pod: Pod, snapshot: Snapshot) -> FitState:
         """Prepare the comparison (PreFilter and PreScore; neither ever skips)."""
         amounts = pod_amounts(pod)
-        return FitState(self._needs(amounts.fit), ScoredAmounts.of(self._resources, amounts.scoring))
+        needs = self._needs(amounts.fit, snapshot.columns)
+        return FitState(
+            needs,
+            ScoredAmounts.of(self._resources, amounts.scoring),
+            np.array([PODS_ROW, *(need.row for need in needs)], np.intp),
+            np.array([[1], *([need.amount] for need in needs)], np.int64),
+            np.array([[TOO_MANY_PODS], *([need.bit] for need in needs)], np.int64),
+        )
 
-    def _needs(self, request: Mapping[str, int]) -> tuple[Need, ...]:
+    def _needs(self, request: Mapping[str, int], columns: Columns) -> tuple[Need, ...]:
         names = [name for name in FIRST_CLASS_ROWS if request.get(name, 0) > 0]
         if len(names) < len(request):
             names += sorted(name for name in request if name not in FIRST_CLASS_ROWS and self._counts(name, request))
         return tuple(
             [
-                Need(name, FIRST_CLASS_ROWS.get(name, -1), request[name], 1 << (_FIRST_RESOURCE_BIT + position))
+                Need(name, columns.resource_row(name), request[name], 1 << (_FIRST_RESOURCE_BIT + position))
                 for position, name in enumerate(names)
             ]
         )
@@ -118,43 +139,24 @@ class NodeResourcesFit:
     # --- filter -------------------------------------------------------------------------------------------------------
 
     def filter(self, state: FitState, columns: Columns, rows: Rows) -> Rejections:
-        """Find the nodes without room (fitsRequest); only failing rows are looked at more closely."""
-        needs = [(need, need.row if need.row >= 0 else columns.resource_row(need.name)) for need in state.needs]
-        allocatable, requested = columns.allocatable, columns.requested
-        full = column_of(allocatable, PODS_ROW, rows) - column_of(requested, PODS_ROW, rows) < 1
-        failing = full.copy() if needs else full
-        lacking = []
-        for need, index in needs:
-            lacks = column_of(allocatable, index, rows) - column_of(requested, index, rows) < need.amount
-            lacking.append(lacks)
-            failing |= lacks
-        codes = np.zeros(len(failing), np.int64)
-        if not failing.any():
-            return codes
-        where = np.flatnonzero(failing)
-        found = full[where] * np.int64(TOO_MANY_PODS)
-        for (need, index), lacks in zip(needs, lacking, strict=True):
-            lacks_here = lacks[where]
-            if not lacks_here.any():
-                continue
-            found |= lacks_here * np.int64(need.bit)
-            found |= lacks_here & (column_of(allocatable, index, rows)[where] < need.amount)
-        codes[where] = found
+        """Find the nodes without room (fitsRequest)."""
+        free = _block(columns.free, state.rows, rows)
+        lacks = free < state.amounts
+        if not lacks.any():
+            return np.zeros(free.shape[1], np.int64)
+        codes: IntArray = (lacks * state.bits).sum(axis=0)
+        if len(state.rows) > 1:
+            codes |= (_block(columns.allocatable, state.rows[1:], rows) < state.amounts[1:]).any(axis=0)
         return codes
 
     def filter_row(self, state: FitState, columns: Columns, row: int) -> int:
         """Return the code of one node."""
-        allocatable, requested = columns.allocatable, columns.requested
-        code = 0 if requested.item(PODS_ROW, row) < allocatable.item(PODS_ROW, row) else TOO_MANY_PODS
+        free, allocatable = columns.free, columns.allocatable
+        code = 0 if free.item(PODS_ROW, row) > 0 else TOO_MANY_PODS
         for need in state.needs:
-            index = need.row
-            if index < 0:
-                index = columns.resource_row(need.name)
-                allocatable, requested = columns.allocatable, columns.requested
-            there = allocatable.item(index, row)
-            if need.amount > there - requested.item(index, row):
+            if need.amount > free.item(need.row, row):
                 code |= need.bit
-                if need.amount > there:
+                if need.amount > allocatable.item(need.row, row):
                     code |= UNRESOLVABLE
         return code
 
@@ -194,3 +196,12 @@ class NodeResourcesFit:
             for resource, amount in zip(resources, scored.amounts, strict=True)
         ]
         return self._strategy.score(used, allocatable, scored.weights)
+
+
+def _block(table: IntArray, resources: NDArray[np.intp], rows: Rows) -> IntArray:
+    """Return some rows of some resources' columns."""
+    if isinstance(rows, slice):
+        whole: IntArray = table.take(resources, axis=0)
+        return whole[:, rows]
+    part: IntArray = table[resources[:, np.newaxis], rows]
+    return part

@@ -37,11 +37,14 @@ class DryRun:
     ----------
     candidates : list[Candidate]
     statuses : dict[int, Status]
-        By row, why evicting does not help there.
+        By row, why evicting does not help there; rows without any pod of lower priority are only counted.
+    n_without_victims : int
+        Rows without any pod of lower priority (status NO_VICTIMS).
     """
 
     candidates: list[Candidate] = field(default_factory=list)
     statuses: dict[int, Status] = field(default_factory=dict)
+    n_without_victims: int = 0
 
     @property
     def errors(self) -> list[str]:
@@ -106,13 +109,13 @@ def find_best(verdict: FilterVerdict, rows: Sequence[int], budgets: BudgetIndex,
     The best candidate is that of a `dry_run` over all rows. Without any candidate no row is left out.
     """
     result = DryRun()
-    if not rows:
+    if len(rows) == 0:
         return result
     columns, priority = verdict.snapshot.columns, verdict.pod.priority
     all_rows = np.asarray(rows, np.intp)
     lowest = columns.min_priority[all_rows]
     has_victims = lowest < priority
-    result.statuses.update(dict.fromkeys(all_rows[~has_victims].tolist(), NO_VICTIMS))
+    result.n_without_victims = len(all_rows) - int(np.count_nonzero(has_victims))
     all_rows, lowest = all_rows[has_victims], lowest[has_victims]
     order = np.lexsort((columns.name_rank[all_rows], lowest))
     best: Preference | None = None
@@ -142,6 +145,9 @@ def _try(verdict: FilterVerdict, row: int, budgets: BudgetIndex, now: datetime, 
     found = select_victims(
         verdict.pod, _pods_on(verdict, row), verdict.what_if(row), budgets=budgets, now=now, node_name=name
     )
+    if found is NO_VICTIMS:
+        result.n_without_victims += 1
+        return None
     if isinstance(found, Status):
         result.statuses[row] = found
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,6 +58,7 @@ class Evaluation(FilterVerdict):
         self.nominations = nominations
         self.with_nominated: dict[int, dict[str, Status]] = {}
         self._nominated_failure = ""
+        self._groups: list[tuple[PluginView | None, int, Status, RowArray]] | None = None
         self._explicit: set[int] = set()
         self.pre_filter_status = pod_class.pre_filter_status
         n_rows = snapshot.columns.n_rows
@@ -135,7 +136,7 @@ class Evaluation(FilterVerdict):
         mask[list(self._explicit)] = True
         return mask
 
-    def first_failures(self) -> list[tuple[PluginView | None, int, Status, IntArray]]:
+    def first_failures(self) -> list[tuple[PluginView | None, int, Status, RowArray]]:
         """Group the rows that were judged and rejected by their first rejection.
 
         Returns
@@ -143,8 +144,10 @@ class Evaluation(FilterVerdict):
         list of (view, code, status, rows)
             `view` is None for rows where nominated pods made the difference.
         """
+        if self._groups is not None:
+            return self._groups
         rejected = self.looked_at() & ~self.feasible
-        groups: list[tuple[PluginView | None, int, Status, IntArray]] = []
+        groups: list[tuple[PluginView | None, int, Status, RowArray]] = []
         for row, failures in self.with_nominated.items():
             if rejected[row] and failures:
                 name, status = next(iter(failures.items()))
@@ -163,6 +166,7 @@ class Evaluation(FilterVerdict):
             for code in [first] if (codes == first).all() else np.unique(codes).tolist():
                 status = view.plugin.rejection(view.state, code).by(view.plugin.name)
                 groups.append((view, code, status, rows[codes == code]))
+        self._groups = groups
         return groups
 
     def statuses_by_row(self) -> Mapping[int, Status]:
@@ -174,14 +178,11 @@ class Evaluation(FilterVerdict):
             statuses[row] = absent
         return statuses
 
-    def resolvable_rows(self) -> Sequence[int]:
-        found: list[int] = []
-        for _, _, status, rows in self.first_failures():
-            if status.code is Code.UNSCHEDULABLE:
-                found.extend(rows.tolist())
+    def resolvable_rows(self) -> RowArray:
+        found = [rows for _, _, status, rows in self.first_failures() if status.code is Code.UNSCHEDULABLE]
         if self.absent_status.code is Code.UNSCHEDULABLE:
-            found.extend(np.flatnonzero(self._snapshot.columns.alive & ~self.looked_at()).tolist())
-        return found
+            found.append(np.flatnonzero(self._snapshot.columns.alive & ~self.looked_at()))
+        return np.concatenate(found) if found else np.zeros(0, np.intp)
 
     def what_if(self, row: int) -> RowWhatIf:
         return RowWhatIf(self.pod_class, self._snapshot, row, self._nominated_pods(row))

@@ -38,10 +38,13 @@ class PodClass:
         Plugins whose PreFilter left only some nodes, names sorted.
     node_names : frozenset[str] | None
         The nodes left by these.
+    nbytes : int
+        About how much memory the class takes, views that an older class shares left out.
     """
 
     def __init__(self, framework: Framework, snapshot: Snapshot, views: dict[str, PluginView]) -> None:
         self.snapshot = snapshot
+        self._views = views  # kept alive here, those with nothing to say too: other classes share them
         self.filter_views = [v for p in framework.filters if (v := views[p.name]).filters]
         self.score_views = [(v, weight) for p, weight in framework.scores if (v := views[p.name]).scores]
         self._static_filters = [view for view in self.filter_views if not view.is_volatile]
@@ -63,13 +66,9 @@ class PodClass:
         self._run_pre_filter(framework, views)
         self._cursor = -1
         self._node_set = -1
+        self.nbytes = 0
         self._passes: BoolArray = np.zeros(0, bool)
         self._base: IntArray = np.zeros(0, np.int64)
-
-    @property
-    def nbytes(self) -> int:
-        """Return about how much memory the answers take."""
-        return self.snapshot.columns.n_rows * (9 + 16 * (len(self.filter_views) + len(self.score_views))) + 2_000
 
     def _run_pre_filter(self, framework: Framework, views: dict[str, PluginView]) -> None:
         restricting: list[str] = []
@@ -183,7 +182,9 @@ class PodClasses:
         self._views: list[weakref.WeakValueDictionary[Hashable, PluginView]] = [
             weakref.WeakValueDictionary() for _ in framework.compiling
         ]
+        self._last_views: list[tuple[Hashable, PluginView] | None] = [None] * len(self._views)
         self._nbytes = 0
+        self._n_views_made = 0
         self._listers_version = -1
 
     def class_of(self, pod: Pod) -> PodClass:
@@ -196,11 +197,14 @@ class PodClasses:
         if found is not None:
             self._classes.move_to_end(key)
             return found
+        n_new = self._n_views_made
         views = {
             plugin.name: self._view(index, plugin, key[index], pod)
             for index, plugin in enumerate(self.framework.compiling)
         }
         made = self._classes[key] = PodClass(self.framework, self.snapshot, views)
+        # A row takes 9 bytes in the class, and 16 in each view that no older class had.
+        made.nbytes = self.snapshot.columns.n_rows * (9 + 16 * (self._n_views_made - n_new)) + 2_000
         self._nbytes += made.nbytes
         while self._nbytes > self.budget_bytes and len(self._classes) > 1:
             _, oldest = self._classes.popitem(last=False)
@@ -212,14 +216,21 @@ class PodClasses:
         self._classes.clear()
         for views in self._views:
             views.clear()
+        self._last_views = [None] * len(self._views)
         self._nbytes = 0
 
     def __len__(self) -> int:
         return len(self._classes)
 
     def _view(self, index: int, plugin: CompilingPlugin, key: Hashable, pod: Pod) -> PluginView:
+        # Most plugins find the same in one pod after the other.
+        last = self._last_views[index]
+        if last is not None and last[0] == key:
+            return last[1]
         views = self._views[index]
         view = views.get(key)
         if view is None:
             view = views[key] = PluginView(plugin, plugin.compile(pod, self.snapshot), self.snapshot)
+            self._n_views_made += view.state is not None
+        self._last_views[index] = (key, view)
         return view

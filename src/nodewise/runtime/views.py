@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nodewise.errors import PluginError
 from nodewise.framework.plugin import CompilingPlugin, Rejections
 from nodewise.state.columns import ALL_ROWS, IntArray
-from nodewise.state.dirty_log import ROW, Reads
+from nodewise.state.dirty_log import NODE, ROW, Reads
 from nodewise.state.snapshot import Snapshot
 
 _NODE_SET = int(Reads.NODE_SET)
@@ -65,8 +65,11 @@ class PluginView:
         "__weakref__",
         "_filter_cursor",
         "_filter_node_set",
+        "_filter_node_version",
+        "_is_static",
         "_score_cursor",
         "_score_node_set",
+        "_score_node_version",
         "codes",
         "filters",
         "is_volatile",
@@ -96,6 +99,9 @@ class PluginView:
         self.uniform = False
         self._filter_cursor = self._score_cursor = -1
         self._filter_node_set = self._score_node_set = -1
+        self._filter_node_version = self._score_node_version = -1
+        # Answers that pods cannot change wait until some Node object does.
+        self._is_static = not self.reads & ~(NODE | _NODE_SET)
 
     def refresh_filter(self) -> None:
         """Bring `codes` up to date."""
@@ -103,6 +109,8 @@ class PluginView:
         if self._filter_cursor == log.end:
             return
         columns = self.snapshot.columns
+        if self._is_static and self._filter_node_version == columns.node_version and len(self.codes) == columns.n_rows:
+            return
         changed = self._changed_rows(self._filter_cursor, self._filter_node_set, len(self.codes))
         if changed is None:
             self.codes = _writable(self.plugin.filter(self.state, columns, ALL_ROWS))
@@ -120,6 +128,7 @@ class PluginView:
                 self.rejecting = self.rejecting or bool(codes.any())
         self._filter_cursor = log.end
         self._filter_node_set = self.snapshot.node_set_version
+        self._filter_node_version = columns.node_version
 
     def refresh_score(self) -> None:
         """Bring `raw` up to date, for a plugin whose scores do not depend on which nodes are feasible."""
@@ -128,6 +137,8 @@ class PluginView:
             return
         columns = self.snapshot.columns
         known = -1 if self.raw is None else len(self.raw)
+        if self._is_static and self._score_node_version == columns.node_version and known == columns.n_rows:
+            return
         changed = self._changed_rows(self._score_cursor, self._score_node_set, known)
         if changed is None:
             self.raw = self._checked(self.plugin.score(self.state, columns, ALL_ROWS))
@@ -142,6 +153,7 @@ class PluginView:
             self.uniform = False
         self._score_cursor = log.end
         self._score_node_set = self.snapshot.node_set_version
+        self._score_node_version = columns.node_version
 
     def _checked(self, scores: IntArray | None) -> IntArray | None:
         if scores is None or scores.shape == (self.snapshot.columns.n_rows,):

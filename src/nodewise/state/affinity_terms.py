@@ -18,7 +18,8 @@ class TermRole(enum.Enum):
 
     REQUIRED_ANTI_AFFINITY = enum.auto()
     REQUIRED_AFFINITY = enum.auto()
-    PREFERRED = enum.auto()
+    PREFERRED_AFFINITY = enum.auto()
+    PREFERRED_ANTI_AFFINITY = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +59,21 @@ class PodAffinityTerms:
     preferred: tuple[tuple[AffinityTerm, int], ...]
 
     def owned(self) -> dict[tuple[TermRole, AffinityTerm], int]:
-        """Return the terms by role with their multiplicity (required) or summed weight (preferred)."""
+        """Return the terms by role with their multiplicity (required) or summed weight (preferred); never 0."""
         owned: dict[tuple[TermRole, AffinityTerm], int] = {}
         weighted = [
             *(((TermRole.REQUIRED_ANTI_AFFINITY, term), 1) for term in self.required_anti_affinity),
             *(((TermRole.REQUIRED_AFFINITY, term), 1) for term in self.required_affinity),
-            *(((TermRole.PREFERRED, term), weight) for term, weight in self.preferred),
+            *(((_preferred_role(weight), term), weight) for term, weight in self.preferred),
         ]
         for key, weight in weighted:
             owned[key] = owned.get(key, 0) + weight
         return owned
+
+
+def _preferred_role(weight: int) -> TermRole:
+    # Roles of their own, so that sums are 0 only where nobody owns the term: opposite terms must not cancel.
+    return TermRole.PREFERRED_AFFINITY if weight > 0 else TermRole.PREFERRED_ANTI_AFFINITY
 
 
 NO_TERMS = PodAffinityTerms((), (), ())

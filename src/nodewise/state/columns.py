@@ -43,6 +43,8 @@ class Columns:
     alive : (n_rows,) bool
     allocatable, requested : (n_resources, n_rows) int64
         cpu in millicores, memory and ephemeral storage in bytes, pods in pods; see `resource_row`.
+    free : (n_resources, n_rows) int64
+        `allocatable - requested`, which may be negative.
     non_zero : (2, n_rows) int64
         Requested cpu (millicores) and memory (bytes) with defaults for containers that ask for nothing.
     unschedulable : (n_rows,) bool
@@ -59,6 +61,7 @@ class Columns:
     alive: BoolArray
     allocatable: IntArray
     requested: IntArray
+    free: IntArray
     non_zero: IntArray
     unschedulable: BoolArray
     taint_set: IdArray
@@ -152,6 +155,7 @@ class NodeTable(Columns):
             "non_zero": np.zeros((2, self.capacity), np.int64),
             "allocatable": np.zeros((self._n_resources, self.capacity), np.int64),
             "requested": np.zeros((self._n_resources, self.capacity), np.int64),
+            "free": np.zeros((self._n_resources, self.capacity), np.int64),
             "min_priority": np.full(self.capacity, np.iinfo(np.int64).max, np.int64),
         }
         self._labels: dict[str, _LabelColumn] = {}
@@ -168,7 +172,7 @@ class NodeTable(Columns):
         row = self.resources.intern(resource)
         if row >= self._n_resources:
             self._n_resources *= 2
-            for name in ("allocatable", "requested"):
+            for name in ("allocatable", "requested", "free"):
                 old = self._full[name]
                 new = np.zeros((self._n_resources, self.capacity), np.int64)
                 new[: old.shape[0]] = old

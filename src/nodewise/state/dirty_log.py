@@ -102,7 +102,7 @@ class DirtyLog:
         if known is not None:
             return known if len(known.rows) <= at_most else None
         start = cursor - self.base
-        if start < 0 or self.end - cursor > 4 * at_most + 64:
+        if start < 0 or self.end - cursor > 2 * at_most:
             return None
         rows = list(dict.fromkeys(self._rows[start:]))
         distinct_kinds = set(self._kinds[start:])

@@ -14,6 +14,7 @@ from nodewise.state.node_info import NodeInfo
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.pod_table import PodTable
 
+_INT64 = 2**63
 NO_PODS_PRIORITY = np.iinfo(np.int64).max
 
 
@@ -110,6 +111,7 @@ class Snapshot:
         if self._row_images_version[row] != cache.images_version:
             self._row_images_version[row] = cache.images_version
             columns.write_images(row)
+            columns.node_version += 1
             kind = NODE
         kind |= self._write_pods(row, info)
         self._write_amounts(row, info)
@@ -141,16 +143,19 @@ class Snapshot:
                 columns.resource_row(name)
         requested = columns.writable("requested")
         for name, amount in info.requested.items():
-            requested[index_of[name], row] = amount
+            requested[index_of[name], row] = amount if -_INT64 <= amount < _INT64 else _wrapped(amount)
         requested[PODS_ROW, row] = len(info.pods)
+        # Wraps as Go's subtraction does.
+        np.subtract(columns.writable("allocatable")[:, row], requested[:, row], out=columns.writable("free")[:, row])
         non_zero = columns.writable("non_zero")
-        non_zero[0, row] = info.non_zero_cpu_milli
-        non_zero[1, row] = info.non_zero_memory_bytes
+        non_zero[0, row] = _wrapped(info.non_zero_cpu_milli)
+        non_zero[1, row] = _wrapped(info.non_zero_memory_bytes)
 
     def _write_pods(self, row: int, info: NodeInfo) -> int:
         known = self._row_pods[row]
         changed = known.items() ^ info.pods.items()
         if not changed:
+            self._row_pods[row] = dict(info.pods)  # the order may differ
             return 0
         for uid, pod in changed:
             if known.get(uid) is pod:
@@ -173,7 +178,7 @@ class Snapshot:
                 for pod in self._row_pods[row].values():
                     self.pods.remove(pod)
                 self._row_pods[row] = {}
-                for column in ("alive", "unschedulable", "taint_set", "feature_set", "non_zero", "requested"):
+                for column in ("alive", "unschedulable", "taint_set", "feature_set", "non_zero", "requested", "free"):
                     columns.writable(column)[..., row] = 0
                 columns.writable("allocatable")[:, row] = 0
                 columns.writable("min_priority")[row] = NO_PODS_PRIORITY
@@ -203,3 +208,8 @@ class Snapshot:
             return 0, 0
         state = self._cache.images.get(name)
         return (state.size_bytes, len(state.nodes)) if state is not None else (0, 0)
+
+
+def _wrapped(amount: int) -> int:
+    """Return a sum as Go's int64 holds it."""
+    return (amount + _INT64) % (2 * _INT64) - _INT64

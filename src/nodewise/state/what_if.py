@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from nodewise.api.resources import PODS
 from nodewise.state.columns import PODS_ROW, BoolArray, Columns, IdArray, ImageColumns, NodeTable, ports_conflict
 from nodewise.state.pod_info import HostPort, PodInfo
 
@@ -36,6 +37,7 @@ class WhatIfColumns(Columns):
         self.name_rank = columns.name_rank[here]
         self.allocatable = columns.allocatable[:, here]
         self.requested = columns.requested[:, here].copy()
+        self.free = columns.free[:, here].copy()
         self.non_zero = columns.non_zero[:, here].copy()
         self.resources = columns.resources
         self.taint_sets = columns.taint_sets
@@ -47,6 +49,7 @@ class WhatIfColumns(Columns):
         if row >= len(self.requested):
             missing = row + 1 - len(self.requested)
             self.requested = np.concatenate([self.requested, np.zeros((missing, 1), np.int64)])
+            self.free = np.concatenate([self.free, np.zeros((missing, 1), np.int64)])
             self.allocatable = self._columns.allocatable[:, self._here]
         return row
 
@@ -84,7 +87,11 @@ class WhatIfColumns(Columns):
 
     def _change(self, pod: PodInfo, sign: int) -> None:
         for name, amount in pod.requests.items():
-            self.requested[self.resource_row(name), 0] += sign * amount
+            if name != PODS:
+                row = self.resource_row(name)
+                self.requested[row, 0] += sign * amount
+                self.free[row, 0] -= sign * amount
         self.requested[PODS_ROW, 0] += sign
+        self.free[PODS_ROW, 0] -= sign
         self.non_zero[0, 0] += sign * pod.non_zero[0]
         self.non_zero[1, 0] += sign * pod.non_zero[1]
