@@ -1,11 +1,11 @@
-# Targets: setup, demo, check, test, parity, bench, oracle. Figures and seeds are variables: make parity SEEDS=20
+# Targets: setup, demo, check, test, parity, bench, oracle, docs. Figures and seeds are variables: make parity SEEDS=20
 PYTHON ?= python3
 SEEDS ?= 200
 PROFILES ?= basic,affinity,spread,mixed
 JOBS ?= 2
 EXAMPLE := examples/cluster.yaml
 POD_THAT_FITS_NOWHERE := shop/giant
-POD_THAT_FITS := shop/checkout
+POD_THAT_FITS := shop/web-1
 
 BIN := .venv/bin
 STAMP := .venv/.setup-stamp
@@ -13,7 +13,7 @@ ORACLE := .build/oracle
 ORACLE_SOURCES := $(wildcard tools/oracle/*.go) tools/oracle/go.mod tools/oracle/go.sum
 
 .DEFAULT_GOAL := test
-.PHONY: setup demo check test parity bench oracle clean
+.PHONY: setup demo check test parity bench oracle docs clean
 
 setup: $(STAMP)
 
@@ -44,11 +44,16 @@ parity: setup oracle
 bench: setup oracle
 	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m bench.against_oracle
 	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m bench.startup
+	$(BIN)/python -m bench.caches
 
 oracle: $(ORACLE)
 
 $(ORACLE): $(ORACLE_SOURCES) tools/build-oracle
 	tools/build-oracle $@
+
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[docs]'
+	$(BIN)/mkdocs build
 
 clean:
 	rm -rf .build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,5 +1,6 @@
 """What all tests share: the oracle and the seed of the run."""
 
+import os
 from collections.abc import Generator
 from pathlib import Path
 
@@ -11,7 +12,14 @@ from tests.oracle import find_oracle
 
 # No deadlines: a busy machine is not a failure. The blob repeats a failing example.
 hypothesis.settings.register_profile("nodewise", deadline=None, print_blob=True)
-hypothesis.settings.load_profile("nodewise")
+hypothesis.settings.register_profile(
+    "deep",
+    max_examples=5_000,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "nodewise"))
 
 
 def pytest_configure() -> None:

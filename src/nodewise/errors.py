@@ -38,3 +38,7 @@ class CacheError(NodewiseError):
 
 class PluginError(NodewiseError):
     """A plugin answered in a way that its extension point does not allow."""
+
+
+class InvalidScoreError(PluginError):
+    """A plugin's score of a feasible node is out of range, so that kube-scheduler fails to schedule the pod."""

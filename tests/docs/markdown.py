@@ -5,7 +5,7 @@ A page is a story that happens in one directory, which holds the project's `exam
 - ``console``: lines that start with ``$ `` are run by bash, the lines below each must be what it prints (standard error
   included). A line ``...`` stands for any lines; times and rates may differ. ``$ echo $?`` shows the exit code before.
 - ``yaml`` and ``python`` whose first line is a comment with a file's name are that file: written for the blocks below,
-  or, when it is one of the project's, compared with it. Other ``python`` is run, other ``yaml`` only has to be readable.
+  or, when it is one of the project's, compared with it. Other ``python`` is run; other ``yaml`` has to be readable.
 - ``sh``, ``text`` and ``json`` are only read by people.
 """
 
@@ -23,6 +23,7 @@ from tests.oracle import PROJECT_ROOT
 
 WIDTH = 130
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_STEP = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 _FILE_NAME = re.compile(r"# ([\w./-]+\.(?:yaml|py))\n")
 _TIMES = (
     (re.compile(r"in \d+\.\d+ s(, [\d,]+ pods/s)?"), "in N s"),
@@ -51,10 +52,21 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command, and what a page says it prints."""
+    """A command, and what a page says it prints.
 
-    command: str
+    Attributes
+    ----------
+    source : str
+        The command as the page has it, maybe over several lines.
+    """
+
+    source: str
     expected: str
+
+    @property
+    def command(self) -> str:
+        """The command in one line."""
+        return self.source.replace("\\\n", " ")
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -65,9 +77,8 @@ def blocks_of(page: Path) -> list[Block]:
 
 def steps_of(block: Block) -> Iterator[Step]:
     """Yield the commands of a console block; a backslash at the end of a line joins the next one to it."""
-    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
-        command, _, expected = part.replace("\\\n", " ").partition("\n")
-        yield Step(command, expected)
+    for step in _STEP.finditer(block.text):
+        yield Step(step[1], step[2])
 
 
 def run_page(page: Path, directory: Path) -> None:
@@ -83,7 +94,7 @@ def run_page(page: Path, directory: Path) -> None:
     for block in blocks_of(page):
         where = f"{page.name}:{block.line}"
         if block.language in ("yaml", "python"):
-            _put_file(block, directory, where)
+            put_file(block, directory, where)
         elif block.language == "console":
             for step in steps_of(block):
                 printed, exit_code = run(f"(exit {exit_code}); {step.command}", directory)
@@ -91,7 +102,8 @@ def run_page(page: Path, directory: Path) -> None:
                     raise ExampleError(f"{where}: $ {step.command}\n{printed}\nexpected:\n{step.expected}")
 
 
-def _put_file(block: Block, directory: Path, where: str) -> None:
+def put_file(block: Block, directory: Path, where: str) -> None:
+    """Write a block that is a file, compare it with one that is there, or run it."""
     if block.language == "yaml":
         list(yaml.safe_load_all(block.text))
     if not block.file_name:

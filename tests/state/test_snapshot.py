@@ -1,227 +1,163 @@
-"""The incremental snapshot equals one made from nothing, whatever happened before."""
+"""What a snapshot says besides its columns, and what it does when it is not what its cache says."""
 
 from __future__ import annotations
 
-from typing import Any
+import logging
 
-import numpy as np
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+import pytest
 
-from nodewise.api.objects import (
-    Affinity,
-    Container,
-    ContainerImage,
-    ContainerPort,
-    LabelSelector,
-    Node,
-    NodeSpec,
-    NodeStatus,
-    ObjectMeta,
-    Pod,
-    PodAffinity,
-    PodAffinityTerm,
-    PodSpec,
-    ResourceRequirements,
-    Taint,
-)
-from nodewise.api.selectors import Selector
-from nodewise.state.affinity_terms import TermRole
 from nodewise.state.cache import SchedulerCache
-from nodewise.state.pod_info import PodInfo
-from nodewise.state.pod_match import PodsWithLabels
-from nodewise.state.snapshot import Snapshot
+from nodewise.state.snapshot import Snapshot, SnapshotError
+from nodewise.testing.builders import make_cache
+from tests.state.cache_world import facts, small_node, small_pod
 
-NODE_NAMES = [f"n{i}" for i in range(6)]
-ZONE = "topology.kubernetes.io/zone"
-APPS = ["web", "db"]
-ANTI_AFFINITY = Affinity(
-    pod_anti_affinity=PodAffinity(
-        required=(PodAffinityTerm(label_selector=LabelSelector(match_labels={"app": "web"}), topology_key=ZONE),)
+
+def names_in_order(snapshot: Snapshot) -> list[str]:
+    return [snapshot.columns.names[row] for row in snapshot.order]
+
+
+def test_nodes_come_in_turn_from_every_zone() -> None:
+    cache = SchedulerCache()
+    for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b"), ("a3", "a"), ("c1", "c")):
+        cache.add_node(small_node(name, zone))
+    snapshot = Snapshot()
+    snapshot.update(cache)
+    assert names_in_order(snapshot) == ["a1", "b1", "c1", "a2", "a3"]
+
+
+def test_a_zone_that_was_empty_goes_to_the_end() -> None:
+    cache = SchedulerCache()
+    for name, zone in (("a1", "a"), ("b1", "b")):
+        cache.add_node(small_node(name, zone))
+    cache.remove_node("a1")
+    cache.add_node(small_node("a1", "a"))
+    snapshot = Snapshot()
+    snapshot.update(cache)
+    assert names_in_order(snapshot) == ["b1", "a1"]
+
+
+def test_a_ghost_is_not_in_the_snapshot_and_comes_back_with_its_pods() -> None:
+    cache, snapshot = make_cache([small_node("n0"), small_node("n1")]), Snapshot()
+    pod = small_pod("p", "n0", claim="data")
+    cache.add_pod(pod)
+    snapshot.update(cache)
+    cache.remove_node("n0")
+    snapshot.update(cache)
+    assert names_in_order(snapshot) == ["n1"]
+    assert not snapshot.is_pvc_used("ns/data")
+    assert cache.node_count() == 2
+    cache.add_node(small_node("n0"))
+    snapshot.update(cache)
+    assert list(snapshot.pods_on(snapshot.columns.rows["n0"])) == ["p"]
+    assert snapshot.is_pvc_used("ns/data")
+
+
+def test_a_claim_is_used_until_the_last_pod_that_names_it_is_gone() -> None:
+    cache, snapshot = make_cache([small_node("n0"), small_node("n1")]), Snapshot()
+    pods = [small_pod("p", "n0", claim="data"), small_pod("q", "n1", claim="data")]
+    for pod in pods:
+        cache.add_pod(pod)
+    for pod in pods:
+        snapshot.update(cache)
+        assert snapshot.is_pvc_used("ns/data")
+        cache.remove_pod(pod)
+    snapshot.update(cache)
+    assert not snapshot.is_pvc_used("ns/data")
+    assert not snapshot.is_pvc_used("other/data")
+
+
+def test_only_changed_rows_are_written() -> None:
+    cache, snapshot = make_cache([small_node(f"n{i}") for i in range(5)]), Snapshot()
+    snapshot.update(cache)
+    end = snapshot.log.end
+    snapshot.update(cache)
+    assert snapshot.log.end == end
+    cache.add_pod(small_pod("p", "n3"))
+    cache.update_node(small_node("n1"))
+    snapshot.update(cache)
+    window = snapshot.log.window(end, at_most=5)
+    assert window is not None
+    assert sorted(snapshot.columns.names[row] for row in window.rows) == ["n1", "n3"]
+
+
+def test_a_heartbeat_of_one_node_does_not_make_the_images_of_others_look_changed() -> None:
+    cache = make_cache([small_node("n0", cpu=4), small_node("n1", cpu=4)])
+    version = cache.nodes.images.version
+    cache.update_node(small_node("n1", cpu=4))
+    assert cache.nodes.images.version == version
+
+
+def test_a_snapshot_follows_another_cache_when_it_is_given_one() -> None:
+    first = make_cache([small_node("n0"), small_node("n1")])
+    second = make_cache([small_node("n1", "b"), small_node("n2")])
+    first.add_pod(small_pod("p", "n1"))
+    second.add_pod(small_pod("q", "n2"))
+    moved, fresh = Snapshot(), Snapshot()
+    moved.update(first)
+    moved.update(second)
+    fresh.update(second)
+    assert facts(moved) == facts(fresh)
+    assert names_in_order(moved) == names_in_order(fresh)
+
+
+def test_an_amount_beyond_int64_wraps_as_in_go_and_comes_back() -> None:
+    cache, snapshot = make_cache([small_node("n0")]), Snapshot()
+    pods = [small_pod(uid, "n0") for uid in "pqr"]
+    for pod in pods:
+        pod.requests = {"cpu": 2**62}
+        cache.add_pod(pod)
+        snapshot.update(cache)
+    row = snapshot.columns.resource_row("cpu")
+    assert int(snapshot.columns.requested[row, 0]) == 3 * 2**62 - 2**64
+    cache.remove_pod(pods[0])
+    cache.remove_pod(pods[1])
+    snapshot.update(cache)
+    assert int(snapshot.columns.requested[row, 0]) == 2**62
+
+
+def test_a_node_made_anew_under_its_name_has_nothing_of_the_old_one() -> None:
+    cache, snapshot = make_cache([small_node("n0")]), Snapshot()
+    pod = small_pod("p", "n0", cpu=3)
+    cache.add_pod(pod)
+    snapshot.update(cache)
+    cache.remove_pod(pod)
+    cache.remove_node("n0")
+    cache.add_node(small_node("n0"))
+    snapshot.update(cache)
+    assert not snapshot.columns.requested.any()
+
+
+def test_a_snapshot_that_lost_a_node_reports_it_and_is_right_in_the_next_cycle(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cache, snapshot = make_cache([small_node(f"n{i}") for i in range(3)]), Snapshot()
+    cache.add_pod(small_pod("p", "n1"))
+    cache.add_pod(small_pod("q", "ghost"))
+    snapshot.update(cache)
+    snapshot._rows.drop("n1")
+    cache.add_node(small_node("n3"))
+    with caplog.at_level(logging.ERROR, "nodewise.state"), pytest.raises(SnapshotError) as caught:
+        snapshot.update(cache)
+    text = (
+        "snapshot state is not consistent, length of NodeInfoList=3 not equal to length of nodes in tree=4 "
+        ", length of NodeInfoMap=3, length of nodes in cache=5, trying to recover"
     )
-)
+    assert str(caught.value) == text
+    assert text in caplog.text
+    assert cache.counters.n_snapshot_repairs == 1
+    cache.add_pod(small_pod("r", "n1"))
+    snapshot.update(cache)
+    fresh = Snapshot()
+    fresh.update(cache)
+    assert facts(snapshot) == facts(fresh)
+    assert names_in_order(snapshot) == ["n0", "n1", "n2", "n3"]
 
 
-def make_node(name: str, zone: str, cpu: int, tainted: bool) -> Node:
-    return Node(
-        metadata=ObjectMeta(name=name, labels={ZONE: zone, "kubernetes.io/hostname": name}),
-        spec=NodeSpec(taints=(Taint("k", "v", "NoSchedule"),) if tainted else (), unschedulable=tainted),
-        status=NodeStatus(
-            allocatable={"cpu": cpu, "memory": "8Gi", "pods": 10, "example.com/gpu": cpu // 2},
-            images=(ContainerImage((f"img-{zone}",), 100), ContainerImage(("img",), 50 + cpu)),
-        ),
-    )
-
-
-def make_pod(uid: str, node_name: str, app: str, cpu: int, port: int, repels: bool) -> PodInfo:
-    requests = {"cpu": f"{cpu}m", "example.com/gpu": cpu % 2}
-    container = Container(
-        name="c",
-        ports=(ContainerPort(container_port=port, host_port=port),) if port else (),
-        resources=ResourceRequirements(requests=requests),
-    )
-    spec = PodSpec(containers=(container,), node_name=node_name, affinity=ANTI_AFFINITY if repels else None)
-    return PodInfo(Pod(ObjectMeta(name=uid, namespace="ns", uid=uid, labels={"app": app}), spec))
-
-
-def facts(snapshot: Snapshot) -> dict[str, Any]:
-    """Return everything a plugin could read, by node name."""
-    columns = snapshot.columns
-    labels = {key: columns.label(key) for key in (ZONE, "kubernetes.io/hostname", "absent")}
-    images = {name: columns.image(name) for name in ("img", "img-a", "img-b")}
-    web = snapshot.pods.label_counts(PodsWithLabels("ns", Selector.from_map({"app": "web"}), True))
-    out: dict[str, Any] = {}
-    for name, row in columns.rows.items():
-        out[name] = {
-            "alive": bool(columns.alive[row]),
-            "allocatable": {r: int(columns.allocatable[columns.resource_row(r), row]) for r in RESOURCES},
-            "requested": {r: int(columns.requested[columns.resource_row(r), row]) for r in RESOURCES},
-            "non_zero": columns.non_zero[:, row].tolist(),
-            "taints": columns.taint_sets.values[columns.taint_set[row]],
-            "unschedulable": bool(columns.unschedulable[row]),
-            "labels": {
-                key: columns.label_values(key)[ids[row]] if ids[row] >= 0 else None for key, ids in labels.items()
-            },
-            "images": {image: (int(c.size_bytes[row]), int(c.n_nodes[row])) for image, c in images.items()},
-            "ports": sorted(columns.row_ports.get(row, ())),
-            "pods": sorted(snapshot.pods_on(row)),
-            "web": int(web.by_row(columns.n_rows)[row]),
-            "min_priority": int(columns.min_priority[row]),
-            "rank": int(columns.name_rank[row]),
-        }
-    return out
-
-
-RESOURCES = ("cpu", "memory", "pods", "example.com/gpu")
-
-
-class SnapshotMachine(RuleBasedStateMachine):
-    """Random events on one cache, watched by one snapshot that is updated now and then."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.cache = SchedulerCache()
-        self.snapshot = Snapshot()
-        self.pods: dict[str, PodInfo] = {}
-        self.nodes: dict[str, Node] = {}
-        self.counter = 0
-        self.zone_order: list[str] = []
-        self.watched: list[Any] = []
-
-    @rule(name=st.sampled_from(NODE_NAMES), zone=st.sampled_from("ab"), cpu=st.integers(1, 8), tainted=st.booleans())
-    def set_node(self, name: str, zone: str, cpu: int, tainted: bool) -> None:
-        self.nodes[name] = make_node(name, zone, cpu, tainted)
-        self.cache.add_node(self.nodes[name])
-
-    @rule(name=st.sampled_from(NODE_NAMES))
-    def remove_node(self, name: str) -> None:
-        if self.nodes.pop(name, None) is not None:
-            self.cache.remove_node(name)
-
-    @rule(
-        name=st.sampled_from(NODE_NAMES),
-        app=st.sampled_from(APPS),
-        cpu=st.integers(0, 5),
-        port=st.sampled_from([0, 0, 80, 81]),
-        repels=st.booleans(),
-        assumed=st.booleans(),
-    )
-    def add_pod(self, name: str, app: str, cpu: int, port: int, repels: bool, assumed: bool) -> None:
-        self.counter += 1
-        info = make_pod(f"p{self.counter}", name, app, cpu, port, repels)
-        if assumed:
-            self.cache.assume_pod(info)
-        else:
-            self.cache.add_pod(info)
-        self.pods[info.uid] = info
-
-    @rule(data=st.data(), app=st.sampled_from(APPS), name=st.sampled_from(NODE_NAMES))
-    def change_pod(self, data: st.DataObject, app: str, name: str) -> None:
-        added = [uid for uid in self.pods if not self.cache.is_assumed_pod(uid)]
-        if added:
-            old = self.pods[data.draw(st.sampled_from(added))]
-            new = make_pod(old.uid, name, app, 3, 0, False)
-            self.cache.update_pod(old, new)
-            self.pods[old.uid] = new
-
-    @rule(data=st.data())
-    def remove_pod(self, data: st.DataObject) -> None:
-        if self.pods:
-            uid = data.draw(st.sampled_from(sorted(self.pods)))
-            info = self.pods.pop(uid)
-            if self.cache.is_assumed_pod(uid):
-                self.cache.forget_pod(info)
-            else:
-                self.cache.remove_pod(info)
-
-    @rule()
-    def update(self) -> None:
-        self.snapshot.update(self.cache)
-        # Live counts: once asked for, they are kept up to date by later events.
-        term = next(
-            (t for info in self.pods.values() for t in self.snapshot.pods.terms_of(info).required_anti_affinity), None
-        )
-        if term is not None and not self.watched:
-            self.watched = [self.snapshot.pods.owner_counts((TermRole.REQUIRED_ANTI_AFFINITY, term)), term]
-
-    @invariant()
-    def incremental_equals_rebuilt(self) -> None:
-        self.snapshot.update(self.cache)
-        fresh = Snapshot()
-        fresh.update(self.cache)
-        mine, theirs = facts(self.snapshot), facts(fresh)
-        for entry in (*mine.values(), *theirs.values()):
-            for image in list(entry["images"]):
-                size, n_nodes = entry["images"][image]
-                entry["images"][image] = bool(size and n_nodes)  # counts are frozen per node, as in kube-scheduler
-        assert mine == theirs
-        order = [self.snapshot.columns.names[row] for row in self.snapshot.order]
-        assert order == [fresh.columns.names[row] for row in fresh.order] == self.cache.tree.list()
-        assert sorted(order) == sorted(self.nodes)
-
-    @invariant()
-    def sums_are_those_of_the_pods(self) -> None:
-        for name in self.nodes:
-            info = self.cache.node_info(name)
-            assert info is not None
-            here = [pod for pod in self.pods.values() if pod.node_name == name]
-            assert sorted(info.pods) == sorted(pod.uid for pod in here)
-            for resource in ("cpu", "example.com/gpu"):
-                assert info.requested.get(resource, 0) == sum(pod.requests.get(resource, 0) for pod in here)
-            assert info.non_zero_cpu_milli == sum(pod.non_zero[0] for pod in here)
-
-    @invariant()
-    def owner_counts_are_live(self) -> None:
-        if self.watched:
-            self.snapshot.update(self.cache)
-            counts, term = self.watched
-            rows = counts.by_row(self.snapshot.columns.n_rows)
-            for name, row in self.snapshot.columns.rows.items():
-                owners = [
-                    pod
-                    for pod in self.pods.values()
-                    if pod.node_name == name and term in self.snapshot.pods.terms_of(pod).required_anti_affinity
-                ]
-                assert rows[row] == len(owners)
-
-    @invariant()
-    def list_order_is_generation_order(self) -> None:
-        generations = [info.generation for info in self.cache.newest_first()]
-        assert generations == sorted(generations, reverse=True)
-        assert len(generations) == self.cache.node_count()
-
-    def teardown(self) -> None:
-        for info in self.pods.values():
-            self.cache.remove_pod(info)
-        for name in list(self.nodes):
-            self.cache.remove_node(name)
-        assert self.cache.node_count() == self.cache.pod_count() == 0
-        assert not self.cache.images
-        self.snapshot.update(self.cache)
-        assert self.snapshot.n_nodes == 0
-        assert not np.any(self.snapshot.columns.alive)
-
-
-TestSnapshot = SnapshotMachine.TestCase
-TestSnapshot.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+def test_a_tree_with_a_node_that_the_cache_has_not_is_reported_in_every_cycle() -> None:
+    cache, snapshot = make_cache([small_node("n0")]), Snapshot()
+    snapshot.update(cache)
+    cache.nodes.tree.add_node(small_node("stranger"))
+    for uid in "pq":
+        cache.add_pod(small_pod(uid, "n0"))
+        with pytest.raises(SnapshotError, match="NodeInfoList=1 not equal to length of nodes in tree=2 "):
+            snapshot.update(cache)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
 // snapshotTimings is one line of snapshot's output.
@@ -47,6 +48,7 @@ func snapshotMode(args []string) error {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Background()))
 	defer cancel()
 	logger := klog.FromContext(ctx)
+	metrics.Register() // the cache publishes its sizes
 	cache := internalcache.New(ctx, nil, false, false)
 	var names []string
 	for i, obj := range s.build(*nodes, *pods, 0) {

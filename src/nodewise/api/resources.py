@@ -81,6 +81,9 @@ def pod_amounts(pod: Pod) -> PodAmounts:
     QuantityError
         When an amount in the pod is not a quantity.
     """
+    global _last
+    if _last is not None and _last[0] is pod:
+        return _last[1]
     key = _memo_key(pod)
     amounts = _memo.get(key)
     if amounts is None:
@@ -89,6 +92,7 @@ def pod_amounts(pod: Pod) -> PodAmounts:
             if len(_memo) >= _MAX_MEMOISED:
                 _memo.clear()
             _memo[key] = amounts
+    _last = pod, amounts
     return amounts
 
 
@@ -330,6 +334,7 @@ def _compute_amounts(pod: Pod) -> PodAmounts:
 
 
 _memo: dict[str, PodAmounts] = {}
+_last: tuple[Pod, PodAmounts] | None = None  # one pod is asked about several times in a row
 
 
 def _memo_key(pod: Pod) -> str:

@@ -271,10 +271,9 @@ def _check_toleration(toleration: Toleration, path: str) -> list[FieldError]:
     elif operator == "Exists":
         if value:
             errors.append(invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'"))
-    elif operator in ("Lt", "Gt"):
-        # The feature gate TaintTolerationComparisonOperators is off by default.
-        errors.append(not_supported(f"{path}.operator", operator, ("Equal", "Exists", "Lt", "Gt")))
-    else:
+    elif operator not in ("Lt", "Gt"):
+        # Lt and Gt are left to whoever has the feature gate TaintTolerationComparisonOperators on. A dump may come from
+        # such a cluster; kube-scheduler takes these pods even with its own gate off, and then they tolerate nothing.
         errors.append(not_supported(f"{path}.operator", operator, ("Equal", "Exists")))
     if toleration.effect and toleration.effect not in TAINT_EFFECTS:
         errors.append(not_supported(f"{path}.effect", toleration.effect, TAINT_EFFECTS))

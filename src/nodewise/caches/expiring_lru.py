@@ -79,7 +79,7 @@ class ExpiringLRUCache(Generic[K, V]):
         )
 
     def add(self, key: K, value: V, ttl_s: float) -> None:
-        """Store a value for some seconds from now, most recently used; a value and time that were there are replaced."""
+        """Store a value for some seconds from now, most recently used; what the key had is replaced."""
         self._lru.add(key, (value, self._now() + ttl_s))
 
     @overload
@@ -94,11 +94,13 @@ class ExpiringLRUCache(Generic[K, V]):
         entry = self._lru.get(key)
         if entry is None:
             return default
-        if self._is_expired(entry, self._now()):
-            # unless another thread has stored a new one meanwhile
-            self._lru.remove_if_same(key, entry)
-            return default
-        return entry[0]
+        value, expires_s = entry
+        now_s = self._now()
+        if now_s < expires_s or (now_s == expires_s and not self._is_equal_expired):
+            return value
+        # unless another thread has stored a new one meanwhile
+        self._lru.remove_if_same(key, entry)
+        return default
 
     def remove(self, key: K) -> bool:
         """Take the key out if it is there, expired or not; tell whether it was."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from enum import Enum
 from typing import Final, Generic, Protocol, TypeVar
 
 from nodewise.caches.lru import LRUCache
@@ -13,6 +14,15 @@ K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
 V_co = TypeVar("V_co", covariant=True)
 
 DEFAULT_SIZE: Final = 4096
+
+
+class _Missing(Enum):
+    """Stands for a value that is not there, None being a value."""
+
+    MISSING = "missing"
+
+
+_MISSING: Final = _Missing.MISSING
 
 
 class Getter(Protocol[K_contra, V_co]):
@@ -89,10 +99,3 @@ class GetOrCreateCache(Generic[K, V]):
 
     def __len__(self) -> int:
         return len(self._lru)
-
-
-class _Missing:
-    """Stands for a value that is not there, None being a value."""
-
-
-_MISSING: Final = _Missing()

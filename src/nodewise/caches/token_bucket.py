@@ -15,7 +15,7 @@ _NS: Final = 1_000_000_000
 class TokenBucket:
     """A bucket of tokens, full at first, that fills at a steady rate (flowcontrol's token bucket rate limiter).
 
-    Thread-safe. Times are whole nanoseconds and the rate is a float32 as in Go, so a token comes at the same nanosecond.
+    Thread-safe. As in Go, times are whole nanoseconds and the rate is a float32: tokens come at the same nanosecond.
 
     Parameters
     ----------

@@ -4,93 +4,116 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from typing import Protocol
 
-from nodewise.cli.inputs import (
-    Opened,
-    UsageError,
-    open_cluster,
-    pod_filter,
-    print_problems,
-    source_of,
-    split_inputs,
-    with_progress,
-)
-from nodewise.cli.main import EXIT_DOES_NOT_FIT, EXIT_ERROR, EXIT_OK
-from nodewise.cli.structured import error_document, explanation_document, print_document, print_line
+from nodewise.cli.inputs import Opened, UsageError, open_cluster, pod_filter, source_of, split_inputs
+from nodewise.cli.interrupt import stop_request
+from nodewise.cli.main import EXIT_DOES_NOT_FIT, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK
+from nodewise.cli.problems import Problems
+from nodewise.cli.progress import with_progress
+from nodewise.cli.structured import DocumentWriter, error_document, explanation_document
 from nodewise.cluster.object_set import InputError
 from nodewise.simulation.explain import Explanation, explain
 from nodewise.state.pod_info import PodInfo
 
 
+class _Output(Protocol):
+    """Where explanations go, one after another: those of many pods on many nodes do not fit into memory at once."""
+
+    def add(self, explanation: Explanation) -> None: ...
+
+    def close(self, errors: list[InputError]) -> None: ...
+
+
 def run_explain(arguments: argparse.Namespace) -> int:
     """Print what every plugin says about one pod, or about every pending pod."""
     paths, pod_name = split_inputs(arguments)
-    opened = open_cluster(arguments, paths)
+    if pod_name and arguments.all:
+        raise UsageError(f"give the pod {pod_name} or --all, not both")
     wanted = pod_filter(arguments)
+    opened = open_cluster(arguments, paths)
     if pod_name:
         pods = [_find(opened, pod_name, arguments.namespace)]
     else:
         pods = [p for p in opened.session.pending if wanted(p.pod.metadata.namespace, p.pod.metadata.labels)]
-    unsupported: list[InputError] = []
-    fits = True
-    explanations = (explain(opened.session, pod) for pod in pods)
-    for explanation in _print_all(arguments, opened, explanations, len(pods)):
-        if explanation.unsupported_field:
-            source = source_of(opened, explanation.pod)
-            where, why = explanation.unsupported_field, explanation.error.partition(": ")[2]
-            unsupported.append(InputError(source, f"Pod {explanation.pod}", where, why))
-        fits = fits and bool(explanation.feasible or explanation.skipped)
+    is_single = bool(pod_name) or len(pods) == 1
+    output = _output(arguments, opened, is_single=is_single)
+    with_nodes = is_single or arguments.output not in ("table", "wide")
+    problems = Problems()
+    fits, n_done = True, 0
+    with stop_request() as stop:
+        explanations = (explain(opened.session, pod, with_nodes=with_nodes) for pod in pods)
+        for explanation in with_progress(explanations, len(pods), "explaining pods"):
+            n_done += 1
+            output.add(explanation)
+            if explanation.unsupported_field:
+                problems.refused.append(_unsupported(opened, explanation))
+            elif explanation.error:
+                problems.add_failure(explanation.pod, explanation.error)
+            fits = fits and bool(explanation.feasible or explanation.skipped)
+            if stop.is_made:
+                opened.session.notes.append(f"interrupted: {len(pods) - n_done} of {len(pods)} pods are left out")
+                break
+    output.close([*opened.errors, *problems.refused])
     sys.stdout.flush()
-    print_problems(opened, unsupported)
-    if opened.errors or unsupported:
+    problems.print(opened)
+    if stop.is_made:
+        return EXIT_INTERRUPTED
+    if opened.errors or problems:
         return EXIT_ERROR
     return EXIT_OK if fits else EXIT_DOES_NOT_FIT
 
 
-def _print_all(
-    arguments: argparse.Namespace, opened: Opened, explanations: Iterator[Explanation], total: int
-) -> Iterator[Explanation]:
-    """Print explanations as they come, and pass them on."""
-    if arguments.output == "jsonl":
-        for explanation in with_progress(explanations, total, "explaining pods"):
-            print_line(explanation_document(explanation))
-            yield explanation
-    elif arguments.output in ("json", "yaml"):
-        done = list(with_progress(explanations, total, "explaining pods"))
-        pods = [explanation_document(explanation) for explanation in done]
-        document = {"apiVersion": "nodewise/v1", "kind": "Explanation", "pods": pods}
-        document["inputErrors"] = [error_document(error) for error in opened.errors]
-        print_document(document, arguments.output, lines_of="pods")
-        yield from done
-    else:
-        from nodewise.cli.explanation_table import print_explanation, print_explanations
+class _Document:
+    def __init__(self, output: str) -> None:
+        self._writer = DocumentWriter("Explanation", output)
 
-        if total == 1:
-            for explanation in explanations:
-                print_explanation(explanation, opened.session, wide=arguments.output == "wide")
-                yield explanation
-        else:
-            done = list(with_progress(explanations, total, "explaining pods"))
-            print_explanations(done, wide=arguments.output == "wide")
-            yield from done
+    def add(self, explanation: Explanation) -> None:
+        self._writer.add(explanation_document(explanation))
+
+    def close(self, errors: list[InputError]) -> None:
+        self._writer.close({"inputErrors": [error_document(error) for error in errors]})
+
+
+def _output(arguments: argparse.Namespace, opened: Opened, *, is_single: bool) -> _Output:
+    if arguments.output not in ("table", "wide"):
+        return _Document(arguments.output)
+    wide = arguments.output == "wide"
+    if is_single:
+        from nodewise.cli.explanation_table import ExplanationPage
+
+        return ExplanationPage(opened.session, wide=wide)
+    from nodewise.cli.explanation_list import ExplanationList
+
+    return ExplanationList(wide=wide)
+
+
+def _unsupported(opened: Opened, explanation: Explanation) -> InputError:
+    why = explanation.error.partition(": ")[2]
+    return InputError(source_of(opened, explanation.pod), f"Pod {explanation.pod}", explanation.unsupported_field, why)
 
 
 def _find(opened: Opened, name: str, namespace: str) -> PodInfo:
+    """Return the pending pod of a name, with or without its namespace."""
     keys = {pod.key: pod for pod in opened.session.pending}
     if "/" in name:
         matches = [name] if name in keys else []
     else:
-        matches = [
-            key for key in keys if key.partition("/")[2] == name and (not namespace or key.startswith(f"{namespace}/"))
-        ]
+        matches = [key for key in keys if _is_named(key, name, namespace)]
     if len(matches) == 1:
         return keys[matches[0]]
     if matches:
         raise UsageError(f"pod {name} is ambiguous: {', '.join(sorted(matches))}")
-    running = [pod for pod in opened.cluster.objects.pods if pod.key == name or pod.metadata.name == name]
-    if running:
-        raise UsageError(f"pod {name} is not pending: it is on node {running[0].spec.node_name}")
-    close = [key for key in keys if name.partition("/")[2] in key or name in key]
-    hint = f"; did you mean {', '.join(sorted(close)[:5])}?" if close and name else ""
+    for pod in opened.cluster.objects.pods:
+        if pod.key == name or _is_named(pod.key, name, namespace):
+            if pod.spec.node_name:
+                raise UsageError(f"pod {pod.key} is on node {pod.spec.node_name} already; explain judges pending pods")
+            raise UsageError(f"pod {pod.key} has scheduler name {pod.spec.scheduler_name!r}, which no profile has")
+    close = sorted(key for key in keys if name.partition("/")[2] in key or name in key)
+    hint = f"; did you mean {' or '.join(close[:3])}?" if close and name.strip("/") else ""
     raise UsageError(f"no pending pod {name} in the input{hint}")
+
+
+def _is_named(key: str, name: str, namespace: str) -> bool:
+    own_namespace, _, own_name = key.partition("/")
+    return own_name == name and namespace in ("", own_namespace)

@@ -1,18 +1,19 @@
-"""What `explain` prints for people: why here, why not there."""
+"""What `explain` prints for people about one pod: why here, why not there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.markup import escape
-
-from nodewise.cli.console import console, plain_table
+from nodewise.cli.console import Console, printable, some_of
+from nodewise.cli.text_table import Column, Table
+from nodewise.cluster.object_set import InputError
+from nodewise.framework.status import Code
+from nodewise.runtime.selection import TieBreak
 from nodewise.simulation.explain import Explanation, NodeExplanation
 from nodewise.simulation.session import Session
 
 SHORT_LIST = 12
-NAMES_SHOWN = 6
+NAMES_SHOWN = 8
 ABBREVIATIONS = {
     "NodeResourcesBalancedAllocation": "Balanced",
     "NodeResourcesFit": "Fit",
@@ -24,113 +25,156 @@ ABBREVIATIONS = {
     "VolumeBinding": "Volume",
     "DynamicResources": "Devices",
 }
+_TIE_BREAKS = {
+    TieBreak.FIRST: "the first by name",
+    TieBreak.ROUND_ROBIN: "one in turn",
+    TieBreak.RANDOM: "one at random",
+    TieBreak.KUBE: "the one that kube-scheduler's heap puts first",
+}
+_EVICTING = {True: "evicting pods may help", False: "evicting pods cannot help"}
+Rejection = tuple[str, tuple[str, ...], Code]
 
 
-def print_explanation(explanation: Explanation, session: Session, *, wide: bool) -> None:
-    """Print everything about one pod: the verdict, rejected nodes by reason, scores with the winner marked."""
-    out = console()
-    out.print(f"[bold]{escape(explanation.pod)}[/bold]: {_verdict(explanation)}")
-    if explanation.message:
-        out.print(f"\n  {escape(explanation.message)}")
-    if explanation.nodes:
-        _print_rejections(out, explanation, wide=wide)
-        _print_scores(out, explanation, session, wide=wide)
-    result = explanation.post_filter
-    if result is not None and result.victims:
-        out.print(f"\nPreemption would make room on [bold]{escape(result.nominated_node or '')}[/bold] by evicting:")
-        table = plain_table("  VICTIM", "PRIORITY", right=("PRIORITY",))
-        for victim in result.victims:
-            table.add_row(f"  {escape(victim.key)}", str(victim.priority))
-        out.print(table)
+class ExplanationPage:
+    """Prints everything about one pod: the verdict, rejected nodes by reason, scores with the winner marked."""
+
+    def __init__(self, session: Session, *, wide: bool) -> None:
+        self._session = session
+        self._wide = wide
+        self._console = Console()
+
+    def add(self, explanation: Explanation) -> None:
+        """Print about one pod."""
+        console = self._console
+        verdict, style = self._verdict(explanation)
+        console.print(f"{console.styled(printable(explanation.pod), 'bold')}: {console.styled(verdict, style)}")
+        if explanation.message:
+            console.print()
+            console.print_wrapped(explanation.message, indent=2)
+        if explanation.nodes:
+            self._print_rejections(explanation)
+            self._print_scores(explanation)
+        result = explanation.post_filter
+        if result is not None and result.victims:
+            console.print()
+            console.print_wrapped(f"Preemption would make room on {result.nominated_node} by evicting:")
+            table = Table(Column("POD"), Column("PRIORITY", is_right=True), indent=2)
+            for victim in result.victims:
+                table.add(victim.key, str(victim.priority))
+            table.print(console)
+
+    def close(self, errors: list[InputError]) -> None:
+        """Do nothing: all is printed."""
+
+    def _verdict(self, explanation: Explanation) -> tuple[str, str]:
+        """Return the outcome in a few words, and the style it deserves."""
+        if explanation.skipped:
+            return f"not tried: {printable(explanation.skipped)}", "yellow"
+        if explanation.error:
+            return f"error: {printable(explanation.error)}", "red"
+        if not explanation.feasible:
+            early = explanation.pre_filter
+            if early is None:
+                return "fits on no node", "red"
+            return f"fits on no node ({early.plugin or 'PreFilter'} says so before any node is looked at)", "red"
+        best = explanation.best
+        if explanation.nominated:
+            why = "its nominated node, where it fits"
+        elif len(explanation.feasible) == 1:
+            why = "the only one that it fits on"
+        elif len(best) == 1:
+            why = "which has the highest total"
+        else:
+            why = f"{_TIE_BREAKS[self._session.scheduler.selector.tie_break]} of {len(best)} with the highest total"
+        where = best[0] if self._is_certain(explanation) else "one of the best"
+        return f"fits on {len(explanation.feasible)} of {len(explanation.nodes)} nodes; goes to {where}, {why}", "green"
+
+    def _is_certain(self, explanation: Explanation) -> bool:
+        return len(explanation.best) == 1 or self._session.scheduler.selector.tie_break is TieBreak.FIRST
+
+    def _print_rejections(self, explanation: Explanation) -> None:
+        groups: dict[Rejection, list[str]] = {}
+        feasible = set(explanation.feasible)
+        for node in explanation.nodes:
+            if node.name not in feasible and (node.filters or node.excluded_by):
+                groups.setdefault(_first_rejection(node), []).append(node.name)
+        if not groups:
+            return
+        console = self._console
+        console.print()
+        console.print("Why not there: nodes by the first plugin that rejects them", "bold")
+        table = Table(Column("NODES", is_right=True), Column("PLUGIN"), Column("REASON", flows=True), indent=2)
+        for (plugin, reasons, code), names in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0][:2])):
+            which = some_of(names, len(names) if self._wide else NAMES_SHOWN)
+            below = f"{which} ({_EVICTING[code is Code.UNSCHEDULABLE]})"
+            table.add(f"{len(names):,}", plugin, ", ".join(reasons), below=below)
+        table.print(console)
+
+    def _print_scores(self, explanation: Explanation) -> None:
+        feasible = set(explanation.feasible)
+        scored = [node for node in explanation.nodes if node.name in feasible and node.total is not None]
+        if not scored:
+            return
+        scored.sort(key=lambda node: (-(node.total or 0), node.name))
+        best = set(explanation.best)
+        plugins = sorted({plugin for node in scored for plugin in node.scores})
+        telling = [p for p in plugins if self._wide or len({_weighted(node, p) for node in scored}) > 1]
+        console = self._console
+        console.print()
+        console.print("Why here: scores by plugin, weights applied (* the highest total)", "bold")
+        weights = self._weights(explanation)
+        headers = [f"{ABBREVIATIONS.get(p, p)} x{weights.get(p, 1)}" for p in telling]
+        columns = [Column(header, is_right=True) for header in ("TOTAL", *headers)]
+        table = Table(Column(""), Column("NODE"), *columns, indent=2)
+        shown = scored if self._wide else scored[:SHORT_LIST]
+        for node in shown:
+            is_best = node.name in best
+            scores = [str(_weighted(node, p)) for p in telling]
+            table.add("*" if is_best else "", node.name, str(node.total), *scores, style="green" if is_best else "")
+        table.print(console)
+        if len(scored) > len(shown):
+            console.print(f"  … and {len(scored) - len(shown):,} more (-o wide lists all)")
+        same = [f"{p} {score}" for p in plugins if p not in telling and (score := _weighted(scored[0], p))]
+        if same:
+            console.print_wrapped(f"The same on {_all_of(scored)}: {', '.join(same)}.", indent=2)
+        lead = _lead(scored, best, plugins)
+        if lead:
+            console.print_wrapped(lead, indent=2)
+
+    def _weights(self, explanation: Explanation) -> dict[str, int]:
+        """Return the plugins' weights in the pod's profile."""
+        for pod in self._session.pending:
+            if pod.key == explanation.pod:
+                framework = self._session.scheduler.frameworks[pod.pod.spec.scheduler_name]
+                return {plugin.name: weight for plugin, weight in framework.scores}
+        return {}
 
 
-def _verdict(explanation: Explanation) -> str:
-    if explanation.skipped:
-        return f"[yellow]not tried[/yellow]: {escape(explanation.skipped)}"
-    if explanation.error:
-        return f"[red]error[/red]: {escape(explanation.error)}"
-    n_nodes = len(explanation.nodes)
-    if not explanation.feasible:
-        where = f" ({explanation.pre_filter.plugin or 'PreFilter'}, before any node)" if explanation.pre_filter else ""
-        return f"[red]fits on none of the nodes[/red]{where}"
-    best = explanation.best
-    if explanation.nominated:
-        why = "its nominated node, where it fits"
-    elif len(explanation.feasible) == 1:
-        why = "the only node it fits on"
-    elif len(best) == 1:
-        why = "the highest total"
-    else:
-        why = f"the first by name of {len(best)} with the highest total"
-    return f"fits on {len(explanation.feasible)} of {n_nodes} nodes; goes to [green]{escape(best[0])}[/green], {why}"
+def _all_of(scored: Sequence[NodeExplanation]) -> str:
+    return "this node" if len(scored) == 1 else f"all {len(scored):,}"
 
 
-def _first_failure(node: NodeExplanation) -> tuple[str, tuple[str, ...], str]:
+def _first_rejection(node: NodeExplanation) -> Rejection:
     if node.excluded_by:
         names = " ".join(node.excluded_by)
-        return names, (f"node(s) didn't satisfy plugin(s) [{names}]",), "UnschedulableAndUnresolvable"
+        return names, (f"node(s) didn't satisfy plugin(s) [{names}]",), Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     plugin, status = next(iter(node.filters.items()))
-    return plugin, status.reasons, status.code.value
+    return plugin, status.reasons, status.code
 
 
-def _print_rejections(out: Console, explanation: Explanation, *, wide: bool) -> None:
-    groups: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
-    feasible = set(explanation.feasible)
-    for node in explanation.nodes:
-        if node.name not in feasible and (node.filters or node.excluded_by):
-            groups.setdefault(_first_failure(node), []).append(node.name)
-    if not groups:
-        return
-    out.print("\n[bold]Why not there[/bold] (the first plugin that rejects the node)")
-    table = plain_table("  NODES", "PLUGIN", "REASON", "PREEMPTION", "WHICH", right=("  NODES",), fold=("WHICH",))
-    for (plugin, reasons, code), names in sorted(groups.items(), key=lambda item: -len(item[1])):
-        shown = names if wide else names[:NAMES_SHOWN]
-        more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-        helps = "may help" if code == "Unschedulable" else "cannot help"
-        table.add_row(f"  {len(names)}", plugin, escape(", ".join(reasons)), helps, escape(", ".join(shown)) + more)
-    out.print(table)
+def _weighted(node: NodeExplanation, plugin: str) -> int:
+    score = node.scores.get(plugin)
+    return score.weighted if score is not None else 0
 
 
-def _print_scores(out: Console, explanation: Explanation, session: Session, *, wide: bool) -> None:
-    feasible = set(explanation.feasible)
-    scored = [node for node in explanation.nodes if node.name in feasible and node.total is not None]
-    if not scored:
-        return
-    best = set(explanation.best)
-    scored.sort(key=lambda node: (-(node.total or 0), node.name))
-    plugins = sorted({plugin for node in scored for plugin in node.scores})
-    framework = next(iter(session.scheduler.frameworks.values()))
-    weights = {plugin.name: weight for plugin, weight in framework.scores}
-    if not wide:
-        plugins = [p for p in plugins if any(node.scores[p].weighted for node in scored)]
-    out.print("\n[bold]Why here[/bold] (weighted scores; *: the best)")
-    headers = [f"{ABBREVIATIONS.get(p, p)} x{weights.get(p, 1)}" for p in plugins]
-    table = plain_table("  ", "NODE", "TOTAL", *headers, right=("TOTAL", *headers))
-    shown = scored if wide else scored[:SHORT_LIST]
-    for node in shown:
-        marked = node.name in best
-        style = "green" if marked else ""
-        table.add_row(
-            "  *" if marked else "   ",
-            escape(node.name),
-            str(node.total),
-            *(str(node.scores[p].weighted) for p in plugins),
-            style=style,
-        )
-    out.print(table)
-    if len(scored) > len(shown):
-        out.print(f"   … and {len(scored) - len(shown):,} more (-o wide lists all)")
-
-
-def print_explanations(explanations: Sequence[Explanation], *, wide: bool) -> None:
-    """Print a line for each pod."""
-    out = console()
-    table = plain_table("POD", "FITS ON", "BEST", "MESSAGE", right=("FITS ON",), fold=("BEST", "MESSAGE"))
-    for e in explanations:
-        limit = len(e.best) if wide else 3
-        more = f" and {len(e.best) - limit} more" if len(e.best) > limit else ""
-        fits = "-" if e.skipped or e.error else f"{len(e.feasible)}/{len(e.nodes)}" if e.nodes else "0"
-        table.add_row(
-            escape(e.pod), fits, escape(", ".join(e.best[:limit])) + more, escape(e.skipped or e.error or e.message)
-        )
-    out.print(table)
+def _lead(scored: Sequence[NodeExplanation], best: set[str], plugins: Sequence[str]) -> str:
+    """Return how the winner differs from the next best node, plugin by plugin; "" when all are equal."""
+    winner = next((node for node in scored if node.name in best), None)
+    if winner is None or winner.total is None:
+        return ""
+    second = next((node for node in scored if node.total is not None and node.total < (winner.total or 0)), None)
+    if second is None or second.total is None:
+        return ""
+    differences = {p: _weighted(winner, p) - _weighted(second, p) for p in plugins}
+    parts = [f"{p} {d:+}" for p, d in sorted(differences.items(), key=lambda item: (-abs(item[1]), item[0])) if d]
+    return f"{winner.name} is {winner.total - second.total} ahead of {second.name}: {', '.join(parts)}."

@@ -15,7 +15,7 @@ _REQUIREMENT = re.compile(
             (?P<set>in|notin)\s*\((?P<values>[^()]*)\)
           | (?P<op>==|=|!=)\s*(?P<value>[^\s,=!()]*)
         )?
-    )\s*(?:,|$)""",
+    )\s*(?:,(?!\s*$)|$)""",
     re.VERBOSE,
 )
 _SET_OPERATORS = {"in": "In", "notin": "NotIn"}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from nodewise.errors import NodewiseError
 
@@ -16,19 +18,39 @@ OUTPUTS = ("table", "wide", "json", "yaml", "jsonl")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 everything fits, 1 something does not, 2 error."""
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
+    if sys.stderr is None:  # closed by the caller; print would go to standard output then
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end
+    if sys.stdout is None:
+        return _fail("standard output is closed")
+    arguments = build_parser().parse_args(argv)
     try:
-        return run_verb(arguments)
+        exit_code = run_verb(arguments)
+        sys.stdout.flush()
     except NodewiseError as error:
-        print(f"nodewise: {error}", file=sys.stderr)
-        return EXIT_ERROR
+        return _fail(str(error))
     except KeyboardInterrupt:
-        print("nodewise: interrupted", file=sys.stderr)
+        _fail("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
+        # Nobody reads on, as with `| head`; what is still buffered must not be tried again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
+    except OSError as error:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _fail(f"cannot write the result: {error.strerror or error}")
+    except MemoryError:
+        return _fail("out of memory")
+    return exit_code
+
+
+def _fail(text: str) -> int:
+    """Say in one line what is wrong."""
+    from nodewise.cli.console import printable
+
+    with contextlib.suppress(OSError):
+        print(f"nodewise: {printable(text)}", file=sys.stderr)
+    return EXIT_ERROR
 
 
 def run_verb(arguments: argparse.Namespace) -> int:
@@ -42,10 +64,19 @@ def run_verb(arguments: argparse.Namespace) -> int:
     return run_explain(arguments)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_ERROR, f"nodewise: {message}; see {self.prog} --help\n")
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all verbs."""
-    parser = argparse.ArgumentParser(
-        prog="nodewise",
+    is_kubectl_plugin = os.path.basename(sys.argv[0]).startswith("kubectl-")
+    parser = _Parser(
+        prog="kubectl nodewise" if is_kubectl_plugin else "nodewise",
+        allow_abbrev=False,
         description="A Kubernetes scheduler in Python: what would be placed where, and why.",
         epilog="Exit codes: 0 everything fits, 1 something does not, 2 error.",
     )
@@ -54,6 +85,7 @@ def build_parser() -> argparse.ArgumentParser:
     simulate = verbs.add_parser(
         "simulate",
         help="place the pending pods of a cluster file one after another",
+        allow_abbrev=False,
         description="Places pending pods in queue order, with preemption, on the cluster that the files describe.",
     )
     _add_input(simulate)
@@ -61,6 +93,7 @@ def build_parser() -> argparse.ArgumentParser:
     explain = verbs.add_parser(
         "explain",
         help="say what every plugin makes of a pod on every node",
+        allow_abbrev=False,
         description="Judges pending pods against the cluster as it is, without placing any.",
     )
     _add_input(explain)
@@ -109,10 +142,9 @@ def _add_scheduling(parser: argparse.ArgumentParser) -> None:
 
 
 def _percentage(text: str) -> int:
-    value = int(text)
-    if not 0 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"{text} is not in 0..100")
-    return value
+    if not (text.isdecimal() and len(text) <= 3 and int(text) <= 100):
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number in 0..100")
+    return int(text)
 
 
 def _version() -> str:

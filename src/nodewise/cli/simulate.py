@@ -5,49 +5,102 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 
-from nodewise.cli.inputs import open_cluster, pod_filter, print_problems, source_of, split_inputs, with_progress
+from nodewise.cli.inputs import Opened, PodFilter, open_cluster, pod_filter, source_of
+from nodewise.cli.interrupt import stop_request
 from nodewise.cli.main import EXIT_DOES_NOT_FIT, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK
-from nodewise.cli.structured import print_document, simulation_document
+from nodewise.cli.problems import Problems
+from nodewise.cli.progress import with_progress
+from nodewise.cli.structured import DocumentWriter, error_document, placement_document, simulation_summary
 from nodewise.cluster.object_set import InputError
 from nodewise.simulation.simulate import REASON_GATED, Placement, simulate
 
 
 def run_simulate(arguments: argparse.Namespace) -> int:
     """Place the pending pods and print where each went."""
-    paths, pod = split_inputs(arguments)
-    opened = open_cluster(arguments, [*paths, pod] if pod else paths)
-    session = opened.session
-    placements: list[Placement] = []
-    started = time.perf_counter()
-    interrupted = False
-    try:
-        for placement in with_progress(simulate(session), len(session.pending), "placing pods"):
-            placements.append(placement)
-    except KeyboardInterrupt:
-        interrupted = True
-        session.notes.append(f"interrupted: {len(session.pending) - len(placements)} pods were not tried")
-    seconds = time.perf_counter() - started
-    unsupported = [
-        InputError(source_of(opened, p.pod), f"Pod {p.pod}", p.unsupported_field, p.message.partition(": ")[2])
-        for p in placements
-        if p.unsupported_field
-    ]
     wanted = pod_filter(arguments)
-    labels = {info.key: info.pod.metadata for info in session.pending}
-    shown = [p for p in placements if wanted(labels[p.pod].namespace, labels[p.pod].labels)]
-    if arguments.output in ("table", "wide"):
+    opened = open_cluster(arguments, [*arguments.filename, *arguments.inputs])
+    is_table = arguments.output in ("table", "wide")
+    run = _Run(opened, wanted, None if is_table else DocumentWriter("Simulation", arguments.output))
+    run.place_all(with_best=arguments.output != "table")
+    if run.n_left_out:
+        opened.session.notes.append(f"{run.n_left_out:,} pods that -n or -l leaves out took part and are not listed")
+    if is_table:
         from nodewise.cli.simulation_table import print_simulation
 
-        print_simulation(session, shown, seconds, wide=arguments.output == "wide")
+        print_simulation(opened.session, run.shown, run.seconds, wide=arguments.output == "wide")
     else:
-        document = simulation_document(session, shown, seconds, [*opened.errors, *unsupported])
-        print_document(document, arguments.output, lines_of="pods")
+        run.close_document()
     sys.stdout.flush()
-    print_problems(opened, unsupported)
-    if interrupted:
+    run.problems.print(opened)
+    if run.is_interrupted:
         return EXIT_INTERRUPTED
-    if opened.errors or unsupported:
+    if opened.errors or run.problems:
         return EXIT_ERROR
-    fits = all(p.node is not None or p.reason == REASON_GATED for p in placements)
+    fits = all(p.node is not None or p.reason == REASON_GATED for p in run.shown)
     return EXIT_OK if fits else EXIT_DOES_NOT_FIT
+
+
+class _Run:
+    """One simulation and what comes out of it.
+
+    Attributes
+    ----------
+    shown : list[Placement]
+        Those that were asked for; without `best` when they are in the document already.
+    seconds : float
+        What placing took, printing left out.
+    """
+
+    def __init__(self, opened: Opened, wanted: PodFilter, document: DocumentWriter | None) -> None:
+        self._opened = opened
+        self._wanted = wanted
+        self._document = document
+        self.shown: list[Placement] = []
+        self.problems = Problems()
+        self.n_left_out = 0
+        self.seconds = 0.0
+        self.is_interrupted = False
+
+    def place_all(self, *, with_best: bool) -> None:
+        """Place every pod, or as many as Ctrl-C lets pass."""
+        session = self._opened.session
+        metadata = {info.key: info.pod.metadata for info in session.pending}
+        total, n_done = len(session.pending), 0
+        with stop_request() as stop:
+            started_s = time.perf_counter()
+            for placement in with_progress(simulate(session, with_best=with_best), total, "placing pods"):
+                self.seconds += time.perf_counter() - started_s
+                n_done += 1
+                if self._wanted(metadata[placement.pod].namespace, metadata[placement.pod].labels):
+                    self._show(placement)
+                else:
+                    self.n_left_out += 1
+                self._check(placement)
+                if stop.is_made:
+                    session.notes.append(f"interrupted: {total - n_done:,} of {total:,} pods were not tried")
+                    break
+                started_s = time.perf_counter()
+        self.is_interrupted = stop.is_made
+
+    def _show(self, placement: Placement) -> None:
+        if self._document is not None:
+            # The lists of equals would fill the memory: every pod may have thousands.
+            self._document.add(placement_document(placement))
+            placement = replace(placement, best=())
+        self.shown.append(placement)
+
+    def _check(self, placement: Placement) -> None:
+        if placement.unsupported_field:
+            source, why = source_of(self._opened, placement.pod), placement.message.partition(": ")[2]
+            self.problems.refused.append(InputError(source, f"Pod {placement.pod}", placement.unsupported_field, why))
+        elif placement.error:
+            self.problems.add_failure(placement.pod, placement.error)
+
+    def close_document(self) -> None:
+        """Print what follows the pods."""
+        if self._document is not None:
+            errors = [error_document(error) for error in (*self._opened.errors, *self.problems.refused)]
+            summary = simulation_summary(self._opened.session, self.shown, self.seconds)
+            self._document.close({"summary": summary, "inputErrors": errors})

@@ -5,91 +5,140 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from rich.console import Console
-from rich.markup import escape
 
-from nodewise.cli.console import bar, console, plain_table
+from nodewise.cli.console import BAR_WIDTH, Console, some_of
+from nodewise.cli.text_table import GAP, Column, Table
+from nodewise.scheduler.scheduler import REASON_SCHEDULER_ERROR
 from nodewise.simulation.session import Session
 from nodewise.simulation.simulate import REASON_GATED, Placement
-from nodewise.state.columns import CPU_ROW, MEMORY_ROW, PODS_ROW
+from nodewise.state.columns import CPU_ROW, MEMORY_ROW, PODS_ROW, IntArray
 
 SHORT_LIST = 60
+EXAMPLES_SHOWN = 4
+EQUALS_SHOWN = 8
+MIN_BAR_WIDTH = 6
 ZONE = "topology.kubernetes.io/zone"
 
 
 def print_simulation(session: Session, placements: Sequence[Placement], seconds: float, *, wide: bool) -> None:
     """Print placements, reasons and nodes."""
-    out = console()
-    _print_placed(out, [p for p in placements if p.node is not None], wide=wide)
-    _print_waiting(out, [p for p in placements if p.node is None])
-    _print_nodes(out, session, wide=wide)
+    console = Console()
+    _print_placed(console, [p for p in placements if p.node is not None], wide=wide)
+    _print_waiting(console, [p for p in placements if p.node is None], wide=wide)
+    _print_nodes(console, session, wide=wide)
+    _print_sums(console, session, placements, seconds)
+
+
+def _print_sums(console: Console, session: Session, placements: Sequence[Placement], seconds: float) -> None:
+    n_nodes = session.scheduler.snapshot.n_nodes
+    if not placements:
+        console.print(f"no pending pods to place on {n_nodes:,} nodes")
+        return
     placed = sum(p.node is not None for p in placements)
     gated = sum(p.reason == REASON_GATED for p in placements)
-    unplaced = len(placements) - placed - gated
+    failed = sum(p.reason == REASON_SCHEDULER_ERROR for p in placements)
+    nowhere = len(placements) - placed - gated - failed
     victims = sum(len(p.victims) for p in placements)
-    parts = [f"{placed} of {len(placements)} pods placed", f"{unplaced} fit nowhere"]
-    if gated:
-        parts.append(f"{gated} gated")
-    if victims:
-        parts.append(f"{victims} preempted")
-    rate = f", {len(placements) / seconds:,.0f} pods/s" if placements and seconds > 0 else ""
-    out.print(f"\n{', '.join(parts)} on {session.scheduler.snapshot.n_nodes} nodes in {seconds:.3f} s{rate}")
+    parts = [f"{placed:,} of {len(placements):,} pods placed"]
+    counts = ((nowhere, "fit nowhere"), (gated, "gated"), (failed, "in error"), (victims, "preempted"))
+    parts += [f"{count:,} {what}" for count, what in counts if count or what == "fit nowhere"]
+    rate = f", {len(placements) / seconds:,.0f} pods/s" if seconds > 0 else ""
+    console.print_wrapped(f"{', '.join(parts)} on {n_nodes:,} nodes in {seconds:.3f} s{rate}")
 
 
-def _print_placed(out: Console, placed: Sequence[Placement], *, wide: bool) -> None:
+def _print_placed(console: Console, placed: Sequence[Placement], *, wide: bool) -> None:
     if not placed:
         return
-    headers = ["POD", "NODE", "PREEMPTED"] if any(p.victims for p in placed) or wide else ["POD", "NODE"]
+    with_victims = any(p.victims for p in placed)
+    columns = [Column("POD"), Column("NODE")]
     if wide:
-        headers.append("EQUALLY GOOD")
-    table = plain_table(*headers, fold=("PREEMPTED", "EQUALLY GOOD"))
+        columns += [Column("EQUALLY GOOD")]
+    if with_victims:
+        columns += [Column("PREEMPTED", flows=True)]
+    table = Table(*columns)
     shown = placed if wide else placed[:SHORT_LIST]
     for placement in shown:
         cells = [placement.pod, placement.node or ""]
-        if "PREEMPTED" in headers:
-            cells.append(", ".join(placement.victims))
         if wide:
-            others = [name for name in placement.best if name != placement.node]
-            cells.append(", ".join(others[:8]) + (f" and {len(others) - 8} more" if len(others) > 8 else ""))
-        table.add_row(*(escape(cell) for cell in cells))
-    out.print(table)
+            cells.append(some_of([name for name in placement.best if name != placement.node], EQUALS_SHOWN))
+        if with_victims:
+            cells.append(", ".join(placement.victims))
+        table.add(*cells)
+    table.print(console)
     if len(placed) > len(shown):
-        out.print(f"… and {len(placed) - len(shown):,} more (-o wide lists all)")
+        console.print(f"… and {len(placed) - len(shown):,} more (-o wide lists all)")
+    console.print()
 
 
-def _print_waiting(out: Console, waiting: Sequence[Placement]) -> None:
+def _print_waiting(console: Console, waiting: Sequence[Placement], *, wide: bool) -> None:
     if not waiting:
         return
-    out.print()
-    table = plain_table("POD", "REASON", "MESSAGE", fold=("MESSAGE",))
+    if wide or len(waiting) <= SHORT_LIST:
+        table = Table(Column("POD"), Column("REASON"), Column("MESSAGE", flows=True))
+        for placement in waiting:
+            table.add(placement.pod, placement.reason or "", _message(placement))
+        table.print(console)
+        console.print()
+        return
+    groups: dict[tuple[str, str], list[str]] = {}
     for placement in waiting:
-        message = "; ".join(part for part in (placement.message, placement.detail) if part)
-        table.add_row(escape(placement.pod), f"[yellow]{placement.reason or ''}[/yellow]", escape(message))
-    out.print(table)
+        groups.setdefault((placement.reason or "", _message(placement)), []).append(placement.pod)
+    table = Table(Column("PODS", is_right=True), Column("REASON"), Column("MESSAGE", flows=True))
+    largest = sorted(groups.items(), key=lambda item: -len(item[1]))
+    for (reason, message), pods in largest[:SHORT_LIST]:
+        table.add(f"{len(pods):,}", reason, message, below=some_of(pods, EXAMPLES_SHOWN))
+    table.print(console)
+    if len(groups) > SHORT_LIST:
+        rest = sum(len(pods) for _, pods in largest[SHORT_LIST:])
+        console.print(f"… and {rest:,} more pods with {len(groups) - SHORT_LIST:,} other messages (-o wide lists all)")
+    console.print()
 
 
-def _print_nodes(out: Console, session: Session, *, wide: bool) -> None:
+def _message(placement: Placement) -> str:
+    return "; ".join(part for part in (placement.message, placement.detail) if part)
+
+
+def _print_nodes(console: Console, session: Session, *, wide: bool) -> None:
+    """Print how full the nodes are; of many nodes, how full their zones are."""
     snapshot = session.scheduler.snapshot
     snapshot.update(session.scheduler.cache)
     columns = snapshot.columns
     rows = np.flatnonzero(columns.alive)
     if len(rows) == 0:
         return
-    zones = columns.label(ZONE)
-    values = columns.label_values(ZONE)
-    zone_of = {int(row): values[zones[row]] if zones[row] >= 0 else "" for row in rows}
+    zones, values = columns.label(ZONE), columns.label_values(ZONE)
+    zone_of = {row: values[zones[row]] if zones[row] >= 0 else "" for row in rows.tolist()}
     order = sorted(zone_of, key=lambda row: (zone_of[row], columns.names[row]))
-    table = plain_table("NODE", "ZONE", "PODS", "CPU REQUESTED", "MEMORY REQUESTED", right=("PODS",))
-    allocatable, requested = columns.allocatable, columns.requested
-    for row in order if wide else order[:SHORT_LIST]:
-        table.add_row(
-            escape(columns.names[row]) + (" [dim](cordoned)[/dim]" if columns.unschedulable[row] else ""),
-            escape(zone_of[row]),
-            f"{requested[PODS_ROW, row]}/{allocatable[PODS_ROW, row]}",
-            bar(int(requested[CPU_ROW, row]), int(allocatable[CPU_ROW, row])),
-            bar(int(requested[MEMORY_ROW, row]), int(allocatable[MEMORY_ROW, row])),
-        )
-    out.print()
-    out.print(table)
-    if len(order) > SHORT_LIST and not wide:
-        out.print(f"… and {len(order) - SHORT_LIST:,} more nodes (-o wide lists all)")
+    groups: dict[tuple[str, str], list[int]] = {}
+    is_by_node = wide or len(order) <= SHORT_LIST
+    for row in order:
+        cordoned = " (cordoned)" if columns.unschedulable[row] else ""
+        groups.setdefault((columns.names[row] + cordoned if is_by_node else "", zone_of[row]), []).append(row)
+    names = ("NODE", "ZONE") if is_by_node else ("ZONE", "NODES")
+    cells = {key: (*key,) if is_by_node else (key[1] or "(none)", f"{len(group):,}") for key, group in groups.items()}
+    used = {key: _sums(columns.requested, group) for key, group in groups.items()}
+    room = {key: _sums(columns.allocatable, group) for key, group in groups.items()}
+    pods = {key: f"{used[key][PODS_ROW]:,}/{room[key][PODS_ROW]:,}" for key in groups}
+    plain = [max(len(c[i]) for c in (names, *cells.values())) for i in (0, 1)] + [max(map(len, pods.values()))]
+    width = (console.width - sum(plain) - 4 * len(GAP)) // 2 - len(" 100%")
+    width = min(max(width, MIN_BAR_WIDTH), BAR_WIDTH)
+    headers = ("CPU REQUESTED", "MEMORY REQUESTED") if width >= BAR_WIDTH - 8 else ("CPU", "MEMORY")
+    table = Table(
+        Column(names[0]),
+        Column(names[1], is_right=not is_by_node),
+        Column("PODS", is_right=True),
+        *map(Column, headers),
+    )
+    shown = list(groups) if wide else list(groups)[:SHORT_LIST]
+    for key in shown:
+        bars = [console.bar(used[key][row], room[key][row], width) for row in (CPU_ROW, MEMORY_ROW)]
+        table.add(*cells[key], pods[key], *bars)
+    table.print(console)
+    if not is_by_node:
+        more = f"… and {len(groups) - len(shown):,} more zones; " if len(groups) > len(shown) else ""
+        console.print(f"{more}-o wide lists the {len(order):,} nodes")
+    console.print()
+
+
+def _sums(amounts: IntArray, rows: list[int]) -> list[int]:
+    return [int(amount) for amount in amounts[:, rows].sum(axis=1)]

@@ -14,26 +14,20 @@ from nodewise.simulation.explain import Explanation
 from nodewise.simulation.session import Session
 from nodewise.simulation.simulate import REASON_GATED, Placement
 
+API_VERSION = "nodewise/v1"
 
-def simulation_document(
-    session: Session, placements: Sequence[Placement], seconds: float, errors: Sequence[InputError]
-) -> dict[str, Any]:
-    """Return the document that `simulate -o json` prints."""
+
+def simulation_summary(session: Session, placements: Sequence[Placement], seconds: float) -> dict[str, Any]:
+    """Return the `summary` of the document that `simulate -o json` prints."""
     placed = sum(p.node is not None for p in placements)
     gated = sum(p.reason == REASON_GATED for p in placements)
     return {
-        "apiVersion": "nodewise/v1",
-        "kind": "Simulation",
-        "pods": [placement_document(placement) for placement in placements],
-        "summary": {
-            "nodes": session.scheduler.snapshot.n_nodes,
-            "pending": len(placements),
-            "placed": placed,
-            "unschedulable": len(placements) - placed - gated,
-            "gated": gated,
-            "seconds": round(seconds, 4),
-        },
-        "inputErrors": [error_document(error) for error in errors],
+        "nodes": session.scheduler.snapshot.n_nodes,
+        "pending": len(placements),
+        "placed": placed,
+        "unschedulable": len(placements) - placed - gated,
+        "gated": gated,
+        "seconds": round(seconds, 4),
     }
 
 
@@ -95,18 +89,58 @@ def _status(status: Status) -> dict[str, Any]:
 
 def print_line(value: Mapping[str, Any]) -> None:
     """Print one JSON value on a line of its own."""
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+    _write(msgspec.json.encode(value) + b"\n")
 
 
-def print_document(document: Mapping[str, Any], output: str, *, lines_of: str) -> None:
-    """Print a document as json or yaml, or the list under one of its keys as jsonl."""
-    if output == "jsonl":
-        for item in document[lines_of]:
-            print_line(item)
-    elif output == "json":
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
-    else:
-        import yaml
+class DocumentWriter:
+    """Prints a document with a list of pods, each as soon as it is there, as json, yaml or jsonl.
 
-        plain = msgspec.json.decode(msgspec.json.encode(document))
-        yaml.dump(plain, sys.stdout, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False)
+    The order is: apiVersion and kind, the pods, then what is only known at the end. JSON lines have the pods only.
+    """
+
+    def __init__(self, kind: str, output: str) -> None:
+        self._output = output
+        self._n_pods = 0
+        head = {"apiVersion": API_VERSION, "kind": kind}
+        if output == "json":
+            _write(_indented(head).removesuffix(b"\n}") + b',\n  "pods": [')
+        elif output == "yaml":
+            _write(_yaml(head) + b"pods:")
+
+    def add(self, pod: Mapping[str, Any]) -> None:
+        """Print one pod."""
+        if self._output == "jsonl":
+            print_line(pod)
+        elif self._output == "json":
+            _write((b",\n    " if self._n_pods else b"\n    ") + _indented(pod).replace(b"\n", b"\n    "))
+        else:
+            _write((b"" if self._n_pods else b"\n") + _yaml([pod]))
+        self._n_pods += 1
+
+    def close(self, tail: Mapping[str, Any]) -> None:
+        """Print what comes after the pods."""
+        if self._output == "json":
+            _write((b"\n  ],\n" if self._n_pods else b"],\n") + _indented(tail).removeprefix(b"{\n") + b"\n")
+        elif self._output == "yaml":
+            _write((b"" if self._n_pods else b" []\n") + _yaml(tail))
+
+
+def _indented(value: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2)
+
+
+def _yaml(value: Any) -> bytes:
+    import yaml
+
+    plain = msgspec.json.decode(msgspec.json.encode(value))
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text = yaml.dump(plain, Dumper=dumper, sort_keys=False, allow_unicode=True, width=1 << 16)
+    return str(text).encode()
+
+
+def _write(text: bytes) -> None:
+    """Write UTF-8, whatever the locale says, and all of it: an unbuffered stream (python -u) may take a part only."""
+    sys.stdout.flush()
+    rest = memoryview(text)
+    while rest:
+        rest = rest[sys.stdout.buffer.write(rest) :]

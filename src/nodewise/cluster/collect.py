@@ -21,6 +21,7 @@ from nodewise.cluster.yaml_documents import read_yaml
 
 Progress = Callable[[str, int, int], None]
 MAX_LIST_DEPTH = 10
+_REPORT_EVERY = 256
 _MAX_FORWARD_SUFFIX = 16**5
 
 _FOUND = {
@@ -80,6 +81,8 @@ class Collector:
         self._stdin = stdin
         self._progress = progress
         self._is_listed = False
+        self._n_bytes_before = self._n_bytes_total = 0
+        self._list_start: int | None = None
         self._skipped: Counter[tuple[str, str]] = Counter()
         self._n_repeated: Counter[str] = Counter()
         self._by_key: dict[tuple[str, str, str], Collected] = {}
@@ -92,11 +95,11 @@ class Collector:
             try:
                 files += find_files(path)
             except FileError as error:
-                self._refuse(path, str(error))
-        n_total, n_done = total_bytes(files), 0
+                self._refuse(path or "''", str(error))
+        self._n_bytes_total = total_bytes(files)
         for file in files:
-            self._read_file(file, n_done, n_total)
-            n_done += file.n_bytes
+            self._read_file(file)
+            self._n_bytes_before += file.n_bytes
         for (api_version, kind), count in sorted(self._skipped.items()):
             self.notes.append(
                 f"skipped {count} {kind or 'object(s) without a kind'} ({api_version or 'no apiVersion'})"
@@ -107,7 +110,13 @@ class Collector:
     def _refuse(self, source: str, message: str, field: str = "", label: str = "") -> None:
         self.errors.append(InputError(source, label, field, message))
 
-    def _read_file(self, file: InputFile, n_done: int, n_total: int) -> None:
+    def _report(self, n_bytes: int) -> None:
+        """Tell how far reading is in the current file."""
+        if self._progress is not None:
+            n_done = self._n_bytes_before + n_bytes
+            self._progress("reading", n_done, max(self._n_bytes_total, n_done))
+
+    def _read_file(self, file: InputFile) -> None:
         name = "stdin" if file.name == "-" else file.name
         try:
             data = read_file(file, self._stdin)
@@ -122,8 +131,7 @@ class Collector:
                 self._refuse(source, error_text)
             else:
                 self._collect(document, source)
-            if self._progress is not None:
-                self._progress("read", n_done + end_byte, max(n_total, n_done + end_byte))
+            self._report(end_byte)
         if n_documents == 0:
             if file.is_listed:
                 self.notes.append(f"{name}: holds no object")
@@ -134,9 +142,11 @@ class Collector:
         """Yield where each document ends, its JSON, and what is wrong with it."""
         if looks_like_json(data):
             for document in read_json(data):
+                self._list_start = document.end_byte - len(document.data)
                 yield document.end_byte, document.data, document.error
             return
-        for number, yaml_document in enumerate(read_yaml(data), start=1):
+        self._list_start = None  # parsing YAML takes nearly all the time, and reports itself
+        for number, yaml_document in enumerate(read_yaml(data, self._report), start=1):
             encoded = b""
             if not yaml_document.error:
                 try:
@@ -168,8 +178,12 @@ class Collector:
                 self._refuse(source, f"has more than {MAX_LIST_DEPTH} lists inside one another")
                 return
             item_kind = None if kind == "List" else (api_version, kind.removesuffix("List"))
+            n_bytes = 0
             for position, item in enumerate(header.items or ()):
                 self._collect(item, f"{source}.items[{position}]", item_kind, depth + 1)
+                n_bytes += memoryview(item).nbytes
+                if depth == 0 and self._list_start is not None and position % _REPORT_EVERY == 0:
+                    self._report(self._list_start + n_bytes)
             return
         if not kind and list_kind is not None:
             api_version, kind = list_kind

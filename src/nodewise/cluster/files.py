@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import os
-import sys
+import select
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -13,6 +14,8 @@ from nodewise.errors import NodewiseError
 
 STDIN = "-"
 MAX_FILE_BYTES = 2 << 30
+WRITER_TIMEOUT_S = 5.0
+"""How long a named pipe may have no writer."""
 _SUFFIXES = (".yaml", ".yml", ".json")
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -82,9 +85,11 @@ def read_file(file: InputFile, stdin: BinaryIO | None = None) -> bytes:
     """
     try:
         if file.name == STDIN:
-            data = (stdin or sys.stdin.buffer).read(MAX_FILE_BYTES + 1)
+            if stdin is None:
+                raise FileError("standard input is closed")
+            data = stdin.read(MAX_FILE_BYTES + 1)
         else:
-            with open(file.name, "rb") as stream:
+            with _open(file) as stream:
                 data = stream.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
         raise FileError(_reason(error)) from error
@@ -93,6 +98,37 @@ def read_file(file: InputFile, stdin: BinaryIO | None = None) -> bytes:
     if len(data) > MAX_FILE_BYTES:
         raise FileError(f"is larger than {MAX_FILE_BYTES >> 30} GiB")
     return _as_utf8(data)
+
+
+def _open(file: InputFile) -> BinaryIO:
+    """Open a file or a pipe that somebody writes to; nothing else that reading might never end of."""
+    descriptor = os.open(file.name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISFIFO(mode) and not file.is_listed:
+            _wait_for_writer(descriptor)
+            os.set_blocking(descriptor, True)
+        elif stat.S_ISDIR(mode):
+            raise FileError("is a directory, expected a file")
+        elif not stat.S_ISREG(mode):
+            raise FileError(f"is {_kind_of(mode)}, expected a file, a directory or - for standard input")
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _wait_for_writer(descriptor: int) -> None:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    if not poll.poll(WRITER_TIMEOUT_S * 1000):
+        raise FileError(f"is a pipe that nobody wrote to for {WRITER_TIMEOUT_S:g} s")
+
+
+def _kind_of(mode: int) -> str:
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 def _as_utf8(data: bytes) -> bytes:

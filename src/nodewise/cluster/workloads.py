@@ -66,8 +66,11 @@ class WorkloadExpander:
 
     @property
     def notes(self) -> list[str]:
-        """What was made, a line for each kind of controller."""
-        return [f"made {count} pod(s) of {kind}s" for kind, count in sorted(self.n_made.items())]
+        """What was made, in one line."""
+        if not self.n_made:
+            return []
+        parts = [f"{count:,} of {kind}s" for kind, count in sorted(self.n_made.items())]
+        return [f"made the pods that controllers lack: {', '.join(parts)}"]
 
     def expand(self, obj: AnyObject, position: int) -> list[Pod | ReplicaSet]:
         """Return the pods that this object's controller would make, after the ReplicaSet it would make for them.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from yaml import YAMLError
 from yaml.cyaml import CParser  # type: ignore[attr-defined]
 from yaml.events import (
@@ -26,7 +27,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from nodewise.cluster.yaml_scalars import key_text, resolve_plain, resolve_tagged
+from nodewise.api.yaml_scalars import key_text, resolve_plain, resolve_tagged, whole_number
 
 MAX_DEPTH = 400
 MAX_ALIASED_BYTES = 64 << 20
@@ -34,6 +35,8 @@ MAX_ALIASED_BYTES = 64 << 20
 _ALIAS_FREE_NODES, _ALIAS_SMALL, _ALIAS_LARGE = 1000, 400_000, 4_000_000
 _SEPARATOR = re.compile(rb"^---([^\n]*)(?:\n|\Z)", re.MULTILINE)
 _NO_TEXT = re.compile(rb"(?:\s*(?:[#%][^\n]*)?(?:\n|\Z))*", re.ASCII)
+_ITEM_DEPTH = 2
+"""How many containers enclose the `items` of a list: the stream and the list's own mapping."""
 _NO_KEY, _MERGE = object(), object()
 
 
@@ -59,20 +62,42 @@ class _Anchor:
     is_open: bool = False
 
 
-def read_yaml(data: bytes) -> Iterator[YamlDocument]:
-    """Yield every document of a YAML text (UTF-8); those that are null or empty are left out."""
+class _Reader:
+    """Hands a part of a text to the parser piece by piece, and reports how far it came."""
+
+    def __init__(self, data: bytes, start: int, end: int, report: Callable[[int], None] | None) -> None:
+        self._view = memoryview(data)
+        self._position = start
+        self._end = end
+        self._report = report
+
+    def read(self, size: int = -1, /) -> bytes:
+        start = self._position
+        self._position = self._end if size < 0 else min(start + size, self._end)
+        if self._report is not None:
+            self._report(start)
+        return bytes(self._view[start : self._position])
+
+
+def read_yaml(data: bytes, report: Callable[[int], None] | None = None) -> Iterator[YamlDocument]:
+    """Yield every document of a YAML text (UTF-8); those that are null or empty are left out.
+
+    Parameters
+    ----------
+    report
+        Called with the number of bytes read, time and again.
+    """
     start, first_line = 0, 1
     error = ""
     for separator in (*_SEPARATOR.finditer(data), None):
         end = separator.start() if separator else len(data)
-        chunk = data[start:end]
         if error:
             yield YamlDocument(error=error, end_byte=end)
-        elif not _NO_TEXT.fullmatch(chunk):
-            yield from _read_chunk(chunk, first_line, end)
+        elif not _NO_TEXT.fullmatch(data, start, end):
+            yield from _read_chunk(_Reader(data, start, end, report), first_line, end)
         if separator is None:
             return
-        first_line += chunk.count(b"\n") + 1
+        first_line += data.count(b"\n", start, end) + 1
         start = separator.end()
         rest = separator[1].strip()
         error = ""
@@ -81,8 +106,8 @@ def read_yaml(data: bytes) -> Iterator[YamlDocument]:
             error = f"line {first_line - 1}: only a comment may follow the document separator ---, found {shown!r}"
 
 
-def _read_chunk(chunk: bytes, first_line: int, end_byte: int) -> Iterator[YamlDocument]:
-    builder = _Builder(chunk, first_line)
+def _read_chunk(reader: _Reader, first_line: int, end_byte: int) -> Iterator[YamlDocument]:
+    builder = _Builder(reader, first_line)
     try:
         for value in builder.documents():
             if value is not None:
@@ -106,8 +131,8 @@ def _explained(error: YAMLError, first_line: int) -> str:
 class _Builder:
     """Builds the values of one chunk from parser events."""
 
-    def __init__(self, chunk: bytes, first_line: int) -> None:
-        self._parser = CParser(chunk)
+    def __init__(self, reader: _Reader, first_line: int) -> None:
+        self._parser = CParser(reader)
         self._first_line = first_line
         self._notes: list[str] = []
         self._anchors: dict[str, _Anchor] = {}
@@ -154,8 +179,10 @@ class _Builder:
                     value = resolve_plain(text) if event.implicit[0] else text
                 else:
                     value = self._tagged(event)
-                if value.__class__ is float and not math.isfinite(value):
-                    raise self._error(event, f"{text} has no meaning in JSON")
+                if value.__class__ is float:
+                    if not math.isfinite(value):
+                        raise self._error(event, f"{text} has no meaning in JSON")
+                    value = whole_number(value)
                 if event.anchor is not None:
                     self._anchors[event.anchor] = _Anchor(value, 1, len(text))
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
@@ -180,6 +207,8 @@ class _Builder:
                     opened.is_open = False
                 container, key, opened, nodes_before, bytes_before = stack.pop()
                 is_mapping = container.__class__ is dict
+                if len(stack) == _ITEM_DEPTH and not is_mapping and stack[-1][1] == "items":
+                    value = self._encoded(event, value)
             elif kind is AliasEvent:
                 value = self._alias(event)
             elif kind is DocumentEndEvent:
@@ -198,6 +227,13 @@ class _Builder:
                     self._notes.append(f"line {self._line(event)}: key {key!r} is given twice, the last one counts")
                 container[key] = value
                 key = _NO_KEY
+
+    def _encoded(self, event: Any, item: Any) -> msgspec.Raw:
+        """Return an item of a list as JSON, which takes a fraction of the room."""
+        try:
+            return msgspec.Raw(msgspec.json.encode(item))
+        except (OverflowError, RecursionError, UnicodeError) as error:
+            raise self._error(event, f"has no JSON form: {error}") from error
 
     def _tagged(self, event: Any) -> Any:
         if event.tag == "!":

@@ -20,11 +20,13 @@ from yaml.events import (
 )
 from yaml.scanner import ScannerError
 
+from nodewise.api.yaml_scalars import resolve_plain
 from nodewise.config.errors import ConfigError
 from nodewise.config.go_text import quote
-from nodewise.config.yaml_scalars import resolve_plain
 
 MAX_DEPTH = 100
+MAX_NODES = 200_000
+"""How many values a document may have, aliases counted as what they stand for."""
 
 
 class Number(str):
@@ -134,7 +136,8 @@ class _YamlReader:
 
     def __init__(self, data: bytes) -> None:
         self._parser = CParser(data)
-        self._anchors: dict[str, Any] = {}
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._n_nodes = 0
         self.repeated_keys: list[str] = []
 
     def close(self) -> None:
@@ -154,16 +157,25 @@ class _YamlReader:
         if isinstance(event, AliasEvent):
             if event.anchor not in self._anchors:
                 raise ConfigError(f"yaml: unknown anchor '{event.anchor}' referenced")
-            return self._anchors[event.anchor]
+            value, n_nodes = self._anchors[event.anchor]
+            self._count(n_nodes)
+            return value
+        n_before = self._n_nodes
+        self._count(1)
         if isinstance(event, ScalarEvent):
-            value: Any = self._scalar(event)
+            value = self._scalar(event)
         elif isinstance(event, SequenceStartEvent):
             value = self._sequence(depth)
         else:
             value = self._mapping(depth)
         if event.anchor is not None:
-            self._anchors[event.anchor] = value
+            self._anchors[event.anchor] = value, self._n_nodes - n_before
         return value
+
+    def _count(self, n_nodes: int) -> None:
+        self._n_nodes += n_nodes
+        if self._n_nodes > MAX_NODES:
+            raise ConfigError("yaml: document contains excessive aliasing")
 
     def _sequence(self, depth: int) -> list[Any]:
         items = []

@@ -110,6 +110,8 @@ class CompilingPlugin(Protocol):
 class PreEnqueuePlugin(Protocol):
     """Keeps a pod out of the active queue."""
 
+    name: str
+
     def pre_enqueue(self, pod: Pod) -> Status: ...
 
 

@@ -43,10 +43,10 @@ class DefaultPreemption:
         if refusal is not None:
             return PostFilterResult(refusal)
         now = self._handle.now()
-        rows = _in_name_order(verdict)
         if self._random is None:
-            found = find_best(verdict, rows, self._budgets, now=now)
+            found = find_best(verdict, verdict.resolvable_rows(), self._budgets, now=now)
         else:
+            rows = _in_name_order(verdict)
             start = self._random.randrange(len(rows)) if rows else 0
             wanted = self.n_candidates(len(rows))
             found = dry_run(verdict, rows[start:] + rows[:start], self._budgets, now=now, n_wanted=wanted)
@@ -87,7 +87,7 @@ def _is_preempted(pod: Pod) -> bool:
 
 
 def _in_name_order(verdict: FilterVerdict) -> list[int]:
-    rows = np.asarray(verdict.resolvable_rows(), np.intp)
+    rows = verdict.resolvable_rows()
     ordered: list[int] = rows[np.argsort(verdict.snapshot.columns.name_rank[rows])].tolist()
     return ordered
 

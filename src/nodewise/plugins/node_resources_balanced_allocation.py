@@ -19,6 +19,7 @@ from nodewise.state.dirty_log import Reads
 from nodewise.state.snapshot import Snapshot
 
 _HALF = MAX_NODE_SCORE // 2
+_MAX_INT64 = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +56,25 @@ class NodeResourcesBalancedAllocation:
         resources = scored.rows_in(columns)
         allocatable = scored.block(columns.allocatable, resources, rows)
         requested = scored.block(columns.requested, resources, rows)
-        # Capped before the division instead of after it: the same, and cheaper.
         taken = np.empty((2, *allocatable.shape), np.int64)
-        np.minimum(requested, allocatable, out=taken[1])
+        taken[1] = requested
         np.add(requested, scored.amounts_column, out=taken[0])
-        np.minimum(taken[0], allocatable, out=taken[0])
-        fractions = taken.astype(np.float64)
         divisor = allocatable.astype(np.float64)
         if allocatable.min(initial=1) < 1:
             has = allocatable != 0
             divisor[~has] = 1.0
-            fractions /= divisor
+            fractions = taken / divisor
+            np.minimum(fractions, 1.0, out=fractions)
             parts = _masked_deviation(fractions, has)
         else:
+            # Capped before the division instead of after it: the same for positive amounts, and cheaper.
+            np.minimum(taken, allocatable, out=taken)
+            fractions = taken.astype(np.float64)
             fractions /= divisor
             parts = _deviation(fractions)
         np.subtract(1.0, parts, out=parts)
         parts *= MAX_NODE_SCORE
-        np.floor(parts, out=parts)
+        np.trunc(parts, out=parts)
         score = parts[0] - parts[1]
         score += MAX_NODE_SCORE + _HALF
         score /= 2
@@ -89,9 +91,11 @@ class NodeResourcesBalancedAllocation:
             there = allocatable.item(resource, row)
             if there:
                 taken = requested.item(resource, row)
+                if taken + amount > _MAX_INT64:  # only int64 columns overflow as Go does
+                    return int(self.score(state, columns, np.array([row]))[0])
                 with_pod.append(_fraction(taken + amount, there))
                 without_pod.append(_fraction(taken, there))
-        return _HALF + (_HALF + _part(with_pod) - _part(without_pod)) // 2
+        return _HALF + int((_HALF + _part(with_pod) - _part(without_pod)) / 2)
 
 
 def _deviation(fractions: FloatArray, has: BoolArray | None = None, count: int = 0) -> FloatArray:
@@ -117,7 +121,7 @@ def _deviation(fractions: FloatArray, has: BoolArray | None = None, count: int =
         if has is None:
             gap = fractions[:, 0] - fractions[:, 1]
         else:
-            gap = np.where(has, fractions, -1.0).max(axis=1) - np.where(has, fractions, 2.0).min(axis=1)
+            gap = np.where(has, fractions, -np.inf).max(axis=1) - np.where(has, fractions, np.inf).min(axis=1)
         gap /= 2
         return np.abs(gap, out=gap)
     mean = np.zeros((2, fractions.shape[2]))

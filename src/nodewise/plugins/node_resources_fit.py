@@ -111,9 +111,9 @@ class NodeResourcesFit:
         return FitState(
             needs,
             ScoredAmounts.of(self._resources, amounts.scoring),
-            np.array([PODS_ROW, *(need.row for need in needs)], np.intp),
-            np.array([[1], *([need.amount] for need in needs)], np.int64),
-            np.array([[TOO_MANY_PODS], *([need.bit] for need in needs)], np.int64),
+            np.array([PODS_ROW, *[need.row for need in needs]], np.intp),
+            np.array([1, *[need.amount for need in needs]], np.int64)[:, np.newaxis],
+            np.array([TOO_MANY_PODS, *[need.bit for need in needs]], np.int64)[:, np.newaxis],
         )
 
     def _needs(self, request: Mapping[str, int], columns: Columns) -> tuple[Need, ...]:
@@ -146,7 +146,9 @@ class NodeResourcesFit:
             return np.zeros(free.shape[1], np.int64)
         codes: IntArray = (lacks * state.bits).sum(axis=0)
         if len(state.rows) > 1:
-            codes |= (_block(columns.allocatable, state.rows[1:], rows) < state.amounts[1:]).any(axis=0)
+            # only where it lacks: amounts beyond int64 wrap around, as Go's do, and may be free though not there
+            beyond = _block(columns.allocatable, state.rows[1:], rows) < state.amounts[1:]
+            codes |= (beyond & lacks[1:]).any(axis=0)
         return codes
 
     def filter_row(self, state: FitState, columns: Columns, row: int) -> int:
@@ -189,12 +191,14 @@ class NodeResourcesFit:
         resources = scored.rows_in(columns)
         requested, non_zero, table = columns.requested, columns.non_zero, columns.allocatable
         allocatable = [table.item(resource, row) for resource in resources]
-        if max(allocatable, default=0) > LARGEST_EXACT:  # only int64 columns overflow as Go does
-            return int(self.score(state, columns, np.array([row]))[0])
         used = [
             (non_zero if resource <= MEMORY_ROW else requested).item(resource, row) + amount
             for resource, amount in zip(resources, scored.amounts, strict=True)
         ]
+        amounts = (*allocatable, *used)
+        if max(amounts, default=0) > LARGEST_EXACT or min(amounts, default=0) < 0:
+            # only int64 columns overflow as Go does
+            return int(self.score(state, columns, np.array([row]))[0])
         return self._strategy.score(used, allocatable, scored.weights)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
-from nodewise.api.objects import Pod, Taint
+from nodewise.api.objects import Pod, Taint, Toleration
 from nodewise.api.tolerations import untolerated_taint
 from nodewise.framework.plugin import Handle, Rejections
 from nodewise.framework.status import Status
@@ -25,12 +26,11 @@ class NodeUnschedulable:
     reads: ClassVar[Reads] = Reads.NODE
 
     def __init__(self, args: object, handle: Handle) -> None:
-        pass
+        self._tolerates = lru_cache(maxsize=4096)(_tolerates_cordon)
 
     def class_key(self, pod: Pod) -> bool:
         """Tell whether the pod tolerates the taint that stands for the cordon."""
-        tolerations = pod.spec.tolerations
-        return bool(tolerations) and untolerated_taint(tolerations, (CORDON_TAINT,)) is None
+        return self._tolerates(pod.spec.tolerations)
 
     def compile(self, pod: Pod, snapshot: Snapshot) -> bool | None:
         return None if self.class_key(pod) else True
@@ -44,3 +44,7 @@ class NodeUnschedulable:
 
     def rejection(self, state: bool, code: int) -> Status:
         return CORDONED
+
+
+def _tolerates_cordon(tolerations: tuple[Toleration, ...]) -> bool:
+    return untolerated_taint(tolerations, (CORDON_TAINT,)) is None

@@ -65,7 +65,7 @@ class ScoredAmounts:
         ]
         names = tuple([spec.name for spec in counted])
         amounts = tuple([request.get(name, 0) for name in names])
-        column = np.array(amounts, np.int64).reshape(-1, 1)
+        column = np.array(amounts, np.int64)[:, np.newaxis]
         return cls(names, amounts, column, tuple([spec.weight for spec in counted]), names == (CPU, MEMORY))
 
     def rows_in(self, columns: Columns) -> Sequence[int]:

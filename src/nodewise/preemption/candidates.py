@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodewise.framework.plugin import FilterVerdict
 from nodewise.framework.status import Code, Status
@@ -103,7 +104,9 @@ def dry_run(
     return result
 
 
-def find_best(verdict: FilterVerdict, rows: Sequence[int], budgets: BudgetIndex, *, now: datetime) -> DryRun:
+def find_best(
+    verdict: FilterVerdict, rows: Sequence[int] | NDArray[np.intp], budgets: BudgetIndex, *, now: datetime
+) -> DryRun:
     """Try evictions on nodes, leaving out those that cannot be better than what was found before.
 
     The best candidate is that of a `dry_run` over all rows. Without any candidate no row is left out.
@@ -116,6 +119,8 @@ def find_best(verdict: FilterVerdict, rows: Sequence[int], budgets: BudgetIndex,
     lowest = columns.min_priority[all_rows]
     has_victims = lowest < priority
     result.n_without_victims = len(all_rows) - int(np.count_nonzero(has_victims))
+    if result.n_without_victims == len(all_rows):
+        return result
     all_rows, lowest = all_rows[has_victims], lowest[has_victims]
     order = np.lexsort((columns.name_rank[all_rows], lowest))
     best: Preference | None = None

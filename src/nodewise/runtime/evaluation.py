@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nodewise.errors import PluginError
+from nodewise.errors import InvalidScoreError
 from nodewise.framework.fit_error import fit_error_message
 from nodewise.framework.plugin import MAX_NODE_SCORE, FilterVerdict
 from nodewise.framework.status import Code, Status
@@ -66,9 +66,8 @@ class Evaluation(FilterVerdict):
             self.nominated_row: int | None = None
             self.allowed: BoolArray | None = None
             self.feasible: BoolArray = np.zeros(n_rows, bool)
-            self.base: IntArray = np.zeros(n_rows, np.int64)
             return
-        passes, self.base = pod_class.refresh()
+        passes = pod_class.passes()
         for view in pod_class.volatile_filters:
             view.refresh_filter()
             if view.rejecting:
@@ -262,7 +261,7 @@ class Evaluation(FilterVerdict):
         found : (m,) intp
             Rows to score, in any order; normalisation looks at these only.
         """
-        if len(found) == len(self.base) or (found[1:] > found[:-1]).all():
+        if len(found) == self._snapshot.columns.n_rows or (found[1:] > found[:-1]).all():
             return self._totals_in_row_order(found)
         in_order = np.argsort(found)
         totals = np.empty(len(found), np.int64)
@@ -270,8 +269,11 @@ class Evaluation(FilterVerdict):
         return totals
 
     def _totals_in_row_order(self, found: RowArray) -> IntArray:
-        rows: RowArray | slice = ALL_ROWS if len(found) == len(self.base) else found
-        total = self.base[rows]
+        base = self.pod_class.base()
+        rows: RowArray | slice = ALL_ROWS if len(found) == len(base) else found
+        if self.pod_class.may_have_invalid_scores:
+            self.plugin_scores(found)  # raises when it is one of these rows
+        total = base[rows]
         mask: BoolArray | None = None
         for view, weight in self.pod_class.late_scores:
             if not view.traits.pre_scores and not view.is_volatile:
@@ -286,12 +288,25 @@ class Evaluation(FilterVerdict):
                 if scored is None:
                     continue
                 raw, state = scored[0][rows], scored[1]
-            normalized = self._normalize(view, state, raw)
+            normalized = self._checked(found, view, self._normalize(view, state, raw))
             total = total + (normalized * weight if weight != 1 else normalized)
         return total
 
     def plugin_scores(self, found: RowArray) -> list[PluginScores]:
-        """Return every plugin's scores of feasible rows, given in ascending order; plugins in profile order."""
+        """Return every plugin's scores of feasible rows, given in ascending order; plugins in profile order.
+
+        Raises
+        ------
+        InvalidScoreError
+            A normalised score is out of 0..100.
+        """
+        scores = self._plugin_scores(found)
+        for plugin_scores in scores:
+            if _is_out_of_range(plugin_scores.normalized):
+                raise self._invalid_score(found, scores)
+        return scores
+
+    def _plugin_scores(self, found: RowArray) -> list[PluginScores]:
         mask = self._mask_of(found)
         scores: list[PluginScores] = []
         for view, weight in self.pod_class.score_views:
@@ -307,6 +322,19 @@ class Evaluation(FilterVerdict):
                 raw, state = view.raw[found], view.state
             scores.append(PluginScores(view.plugin.name, raw, self._normalize(view, state, raw), weight))
         return scores
+
+    def _invalid_score(self, found: RowArray, scores: list[PluginScores]) -> InvalidScoreError:
+        """Name the first bad score: by node in the order of the snapshot, then by plugin (normalizeScores)."""
+        place_of = {row: place for place, row in enumerate(self._snapshot.order.tolist())}
+        for position in sorted(range(len(found)), key=lambda position: place_of[int(found[position])]):
+            for plugin_scores in scores:
+                score = int(plugin_scores.normalized[position])
+                if not 0 <= score <= MAX_NODE_SCORE:
+                    return InvalidScoreError(
+                        f'applying score defaultWeights on Score plugins: plugin "{plugin_scores.name}" returns an '
+                        f"invalid score {score}, it should in the range of [0, {MAX_NODE_SCORE}] after normalizing"
+                    )
+        raise AssertionError("no score is out of range")
 
     def _mask_of(self, found: RowArray) -> BoolArray:
         if len(found) == np.count_nonzero(self.feasible):
@@ -325,13 +353,15 @@ class Evaluation(FilterVerdict):
         raw = view.plugin.score(state, columns, ALL_ROWS)
         return None if raw is None else (raw, state)
 
+    def _checked(self, found: RowArray, view: PluginView, normalized: IntArray) -> IntArray:
+        if _is_out_of_range(normalized):
+            raise self._invalid_score(found, self._plugin_scores(found))
+        return normalized
+
     def _normalize(self, view: PluginView, state: object, raw: IntArray) -> IntArray:
-        scores: IntArray = view.plugin.normalize(state, raw) if view.traits.normalizes else raw
-        low, high = int(scores.min(initial=0)), int(scores.max(initial=0))
-        if low < 0 or high > MAX_NODE_SCORE:
-            bad = low if low < 0 else high
-            raise PluginError(
-                f'plugin "{view.plugin.name}" returns an invalid score {bad}, '
-                f"it should in the range of [0, {MAX_NODE_SCORE}] after normalizing"
-            )
-        return scores
+        normalized: IntArray = view.plugin.normalize(state, raw) if view.traits.normalizes else raw
+        return normalized
+
+
+def _is_out_of_range(scores: IntArray) -> bool:
+    return bool(scores.min(initial=0) < 0 or scores.max(initial=0) > MAX_NODE_SCORE)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Hashable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nodewise.api.objects import Pod
-from nodewise.framework.plugin import CompilingPlugin
+from nodewise.caches.lru import LRUCache
 from nodewise.framework.status import Code, Status
 from nodewise.runtime.profile import Framework
 from nodewise.runtime.views import SCALAR_ROWS, PluginView
 from nodewise.state.columns import BoolArray, IntArray
-from nodewise.state.dirty_log import NODE, PODS, RESOURCES
+from nodewise.state.dirty_log import NODE, PODS, RESOURCES, Window
 from nodewise.state.snapshot import Snapshot
 
 ClassKey = tuple[Hashable, ...]
+UNCHANGED = Window([], np.zeros(0, np.intp), 0, 0)
 
 
 class PodClass:
@@ -38,15 +37,19 @@ class PodClass:
         Plugins whose PreFilter left only some nodes, names sorted.
     node_names : frozenset[str] | None
         The nodes left by these.
+    may_have_invalid_scores : bool
+        Whether `base` met a score out of 0..100, on whatever row.
     nbytes : int
         About how much memory the class takes, views that an older class shares left out.
     """
 
-    def __init__(self, framework: Framework, snapshot: Snapshot, views: dict[str, PluginView]) -> None:
+    def __init__(self, framework: Framework, snapshot: Snapshot, views: list[PluginView]) -> None:
         self.snapshot = snapshot
         self._views = views  # kept alive here, those with nothing to say too: other classes share them
-        self.filter_views = [v for p in framework.filters if (v := views[p.name]).filters]
-        self.score_views = [(v, weight) for p, weight in framework.scores if (v := views[p.name]).scores]
+        self.filter_views = [view for position in framework.filter_positions if (view := views[position]).filters]
+        self.score_views = [
+            (view, weight) for position, weight in framework.score_positions if (view := views[position]).scores
+        ]
         self._static_filters = [view for view in self.filter_views if not view.is_volatile]
         self.volatile_filters = [view for view in self.filter_views if view.is_volatile]
         self._row_scores = [
@@ -64,18 +67,20 @@ class PodClass:
         self.restricting: tuple[str, ...] = ()
         self.node_names: frozenset[str] | None = None
         self._run_pre_filter(framework, views)
-        self._cursor = -1
-        self._node_set = -1
+        self.may_have_invalid_scores = False
+        self._filtered = _Progress()
+        self._scored = _Progress()
         self.nbytes = 0
         self._passes: BoolArray = np.zeros(0, bool)
         self._base: IntArray = np.zeros(0, np.int64)
 
-    def _run_pre_filter(self, framework: Framework, views: dict[str, PluginView]) -> None:
+    def _run_pre_filter(self, framework: Framework, views: list[PluginView]) -> None:
         restricting: list[str] = []
-        for plugin in framework.pre_filters:
-            view = views[plugin.name]
+        for position in framework.pre_filter_positions:
+            view = views[position]
             if view.state is None:
                 continue
+            plugin = view.plugin
             result = plugin.pre_filter(view.state)
             if result.status is not None:
                 self.pre_filter_status = result.status.by(plugin.name)
@@ -100,72 +105,88 @@ class PodClass:
         self.pre_filter_status = Status.unresolvable(text)
         self.stopped_in_pre_filter = last
 
-    def refresh(self) -> tuple[BoolArray, IntArray]:
-        """Return, up to date, which rows pass the filters that read only their row, and the sum of such scores.
+    def passes(self) -> BoolArray:
+        """Return, up to date, which rows pass the filters that read only their row; not to be changed.
 
         Returns
         -------
-        passes : (n_rows,) bool
-            Not to be changed.
-        base : (n_rows,) int64
-            Weighted scores of plugins that read only the row and do not normalise. Not to be changed.
+        (n_rows,) bool
         """
-        log = self.snapshot.log
-        if self._cursor == log.end:
-            return self._passes, self._base
-        columns = self.snapshot.columns
-        n_rows = columns.n_rows
-        node_set = self.snapshot.node_set_version
-        window = None
-        if self._cursor >= 0 and len(self._passes) == n_rows and node_set == self._node_set:
-            window = log.window(self._cursor, n_rows // 4 + 16)
-        if window is not None and not window.any_kind & NODE:
-            filters, scores = self._pod_filters, self._pod_scores
-        else:
-            filters, scores = self._static_filters, self._row_scores
-        for view in filters:
+        window = self._filtered.window(self.snapshot)
+        if window is UNCHANGED:
+            return self._passes
+        views = self._static_filters if window is None or window.any_kind & NODE else self._pod_filters
+        for view in views:
             view.refresh_filter()
-        for view, _ in scores:
-            view.refresh_score()
-        if window is None:
-            self._refresh_all()
-        elif len(window.rows) <= SCALAR_ROWS:
-            self._refresh_rows(window.rows)
-        else:
-            self._refresh_index(window.index)
-        self._cursor, self._node_set = log.end, node_set
-        return self._passes, self._base
-
-    def _refresh_all(self) -> None:
-        columns = self.snapshot.columns
-        passes = columns.alive.copy()
-        for view in self._static_filters:
-            if view.rejecting:
-                passes &= view.codes == 0
-        base = np.zeros(columns.n_rows, np.int64)
-        for view, weight in self._row_scores:
-            if view.raw is not None:
-                base += view.raw * weight if weight != 1 else view.raw
-        self._passes, self._base = passes, base
-
-    def _refresh_index(self, index: NDArray[np.intp]) -> None:
-        passes = self.snapshot.columns.alive[index]
-        for view in self._static_filters:
-            if view.rejecting:
-                passes &= view.codes[index] == 0
-        self._passes[index] = passes
-        base = np.zeros(len(index), np.int64)
-        for view, weight in self._row_scores:
-            if view.raw is not None:
-                base += view.raw[index] * weight if weight != 1 else view.raw[index]
-        self._base[index] = base
-
-    def _refresh_rows(self, rows: list[int]) -> None:
-        alive = self.snapshot.columns.alive
         rejecting = [view.codes for view in self._static_filters if view.rejecting]
-        for row in rows:
-            self._passes[row] = alive[row] and not any(codes[row] for codes in rejecting)
-            self._base[row] = sum(int(view.raw[row]) * w for view, w in self._row_scores if view.raw is not None)
+        alive = self.snapshot.columns.alive
+        if window is None:
+            passes = alive.copy()
+            for codes in rejecting:
+                passes &= codes == 0
+            self._passes = passes
+        elif len(window.rows) <= SCALAR_ROWS:
+            for row in window.rows:
+                self._passes[row] = alive[row] and not any(codes[row] for codes in rejecting)
+        else:
+            passes = alive[window.index]
+            for codes in rejecting:
+                passes &= codes[window.index] == 0
+            self._passes[window.index] = passes
+        return self._passes
+
+    def base(self) -> IntArray:
+        """Return, up to date, the weighted sum of the scores that read only their row and are not normalised.
+
+        Returns
+        -------
+        (n_rows,) int64
+            Not to be changed.
+        """
+        window = self._scored.window(self.snapshot)
+        if window is UNCHANGED:
+            return self._base
+        weighted_views = self._row_scores if window is None or window.any_kind & NODE else self._pod_scores
+        for view, _ in weighted_views:
+            view.refresh_score()
+            if view.may_be_invalid:
+                self.may_have_invalid_scores = True
+        scores = [(view.raw, weight) for view, weight in self._row_scores if view.raw is not None]
+        if window is None:
+            base = np.zeros(self.snapshot.columns.n_rows, np.int64)
+            for raw, weight in scores:
+                base += raw * weight if weight != 1 else raw
+            self._base = base
+        elif len(window.rows) <= SCALAR_ROWS:
+            for row in window.rows:
+                self._base[row] = sum([raw.item(row) * weight for raw, weight in scores])
+        else:
+            index = window.index
+            base = np.zeros(len(index), np.int64)
+            for raw, weight in scores:
+                base += raw[index] * weight if weight != 1 else raw[index]
+            self._base[index] = base
+        return self._base
+
+
+class _Progress:
+    """How far in the dirty log something derived from rows has come."""
+
+    __slots__ = ("_cursor", "_n_rows", "_node_set")
+
+    def __init__(self) -> None:
+        self._cursor = self._n_rows = self._node_set = -1
+
+    def window(self, snapshot: Snapshot) -> Window | None:
+        """Return what changed since the last call; None: everything may have, UNCHANGED: nothing did."""
+        log, n_rows = snapshot.log, snapshot.columns.n_rows
+        if self._cursor == log.end:
+            return UNCHANGED
+        window = None
+        if self._n_rows == n_rows and self._node_set == snapshot.node_set_version:
+            window = log.window(self._cursor, n_rows // 4 + 16)
+        self._cursor, self._n_rows, self._node_set = log.end, n_rows, snapshot.node_set_version
+        return window
 
 
 class PodClasses:
@@ -178,7 +199,7 @@ class PodClasses:
         self.framework = framework
         self.snapshot = snapshot
         self.budget_bytes = budget_bytes
-        self._classes: OrderedDict[ClassKey, PodClass] = OrderedDict()
+        self._classes: LRUCache[ClassKey, PodClass] = LRUCache()  # the budget is kept here, not there
         self._views: list[weakref.WeakValueDictionary[Hashable, PluginView]] = [
             weakref.WeakValueDictionary() for _ in framework.compiling
         ]
@@ -195,20 +216,23 @@ class PodClasses:
         key: ClassKey = tuple([plugin.class_key(pod) for plugin in self.framework.compiling])
         found = self._classes.get(key)
         if found is not None:
-            self._classes.move_to_end(key)
             return found
         n_new = self._n_views_made
-        views = {
-            plugin.name: self._view(index, plugin, key[index], pod)
-            for index, plugin in enumerate(self.framework.compiling)
-        }
-        made = self._classes[key] = PodClass(self.framework, self.snapshot, views)
+        views = [
+            # Most plugins find the same in one pod after the other.
+            last[1]
+            if (last := self._last_views[position]) is not None and last[0] == part
+            else self._view(position, part, pod)
+            for position, part in enumerate(key)
+        ]
+        made = PodClass(self.framework, self.snapshot, views)
+        self._classes.add(key, made)
         # A row takes 9 bytes in the class, and 16 in each view that no older class had.
         made.nbytes = self.snapshot.columns.n_rows * (9 + 16 * (self._n_views_made - n_new)) + 2_000
         self._nbytes += made.nbytes
         while self._nbytes > self.budget_bytes and len(self._classes) > 1:
-            _, oldest = self._classes.popitem(last=False)
-            self._nbytes -= oldest.nbytes
+            oldest = self._classes.remove_oldest()
+            self._nbytes -= oldest[1].nbytes if oldest is not None else 0
         return made
 
     def clear(self) -> None:
@@ -222,15 +246,12 @@ class PodClasses:
     def __len__(self) -> int:
         return len(self._classes)
 
-    def _view(self, index: int, plugin: CompilingPlugin, key: Hashable, pod: Pod) -> PluginView:
-        # Most plugins find the same in one pod after the other.
-        last = self._last_views[index]
-        if last is not None and last[0] == key:
-            return last[1]
-        views = self._views[index]
+    def _view(self, position: int, key: Hashable, pod: Pod) -> PluginView:
+        views = self._views[position]
         view = views.get(key)
         if view is None:
+            plugin = self.framework.compiling[position]
             view = views[key] = PluginView(plugin, plugin.compile(pod, self.snapshot), self.snapshot)
             self._n_views_made += view.state is not None
-        self._last_views[index] = (key, view)
+        self._last_views[position] = (key, view)
         return view

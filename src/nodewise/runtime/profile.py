@@ -30,6 +30,10 @@ class Framework:
         The profile's own value.
     points : Mapping[str, Sequence[tuple[Plugin, int]]]
         Plugins with their weights by extension point, in the order they run.
+    compiling : list[CompilingPlugin]
+        All plugins that judge or rate nodes, each once.
+    filter_positions, score_positions, pre_filter_positions : list
+        Where in `compiling` the plugins of these points stand, in the order they run; scores with their weights.
     """
 
     scheduler_name: str
@@ -42,6 +46,9 @@ class Framework:
     post_filters: list[PostFilterPlugin] = field(init=False)
     scores: list[tuple[ScorePlugin, int]] = field(init=False)
     compiling: list[CompilingPlugin] = field(init=False)
+    filter_positions: list[int] = field(init=False)
+    score_positions: list[tuple[int, int]] = field(init=False)
+    pre_filter_positions: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.pre_enqueue = cast("list[PreEnqueuePlugin]", self._at("preEnqueue"))
@@ -55,6 +62,10 @@ class Framework:
             for plugin in self._at(point):
                 compiling[plugin.name] = cast(CompilingPlugin, plugin)
         self.compiling = list(compiling.values())
+        position_of = {name: position for position, name in enumerate(compiling)}
+        self.filter_positions = [position_of[plugin.name] for plugin in self.filters]
+        self.score_positions = [(position_of[plugin.name], weight) for plugin, weight in self.scores]
+        self.pre_filter_positions = [position_of[plugin.name] for plugin in self.pre_filters]
 
     def _at(self, point: str) -> list[Any]:
         return [plugin for plugin, _ in self.points.get(point, ())]

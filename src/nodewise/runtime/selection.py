@@ -76,6 +76,11 @@ class Selector:
         """Whether the choice does not depend on the order in which nodes were met."""
         return self.tie_break is TieBreak.FIRST
 
+    @property
+    def takes_first_found(self) -> bool:
+        """Whether, where nothing scores, the search ends with the first feasible node (Scheduler.hasScoring)."""
+        return self.tie_break is TieBreak.KUBE
+
     def select(self, found: RowArray, totals: IntArray, name_rank: IntArray, *, rows_are_by_name: bool = False) -> int:
         """Return the row to take.
 

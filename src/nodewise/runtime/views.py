@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodewise.errors import PluginError
-from nodewise.framework.plugin import CompilingPlugin, Rejections
+from nodewise.framework.plugin import MAX_NODE_SCORE, CompilingPlugin, Rejections
 from nodewise.state.columns import ALL_ROWS, IntArray
 from nodewise.state.dirty_log import NODE, ROW, Reads
 from nodewise.state.snapshot import Snapshot
@@ -59,6 +59,8 @@ class PluginView:
         Raw scores as of the last `refresh_score`; None when the plugin took itself out of scoring.
     uniform : bool
         Whether all raw scores are known to be equal, so that they cannot decide anything.
+    may_be_invalid : bool
+        Whether some raw score was out of 0..100; only kept up to date for a plugin that does not normalise.
     """
 
     __slots__ = (
@@ -73,6 +75,7 @@ class PluginView:
         "codes",
         "filters",
         "is_volatile",
+        "may_be_invalid",
         "plugin",
         "raw",
         "reads",
@@ -97,6 +100,7 @@ class PluginView:
         self.rejecting = False
         self.raw: IntArray | None = np.zeros(0, np.int64)
         self.uniform = False
+        self.may_be_invalid = False
         self._filter_cursor = self._score_cursor = -1
         self._filter_node_set = self._score_node_set = -1
         self._filter_node_version = self._score_node_version = -1
@@ -143,13 +147,18 @@ class PluginView:
         if changed is None:
             self.raw = self._checked(self.plugin.score(self.state, columns, ALL_ROWS))
             self.uniform = self.raw is not None and len(self.raw) > 0 and bool((self.raw == self.raw[0]).all())
+            self.may_be_invalid = self.raw is not None and _is_out_of_range(self.raw)
         elif changed[0] and self.raw is not None:
             rows, index = changed
             if len(rows) <= SCALAR_ROWS and self.traits.scores_rows:
                 for row in rows:
-                    self.raw[row] = self.plugin.score_row(self.state, columns, row)
+                    score = self.plugin.score_row(self.state, columns, row)
+                    self.raw[row] = score
+                    self.may_be_invalid |= not 0 <= score <= MAX_NODE_SCORE
             else:
-                self.raw[index] = self.plugin.score(self.state, columns, index)
+                scores = self.plugin.score(self.state, columns, index)
+                self.raw[index] = scores
+                self.may_be_invalid = self.may_be_invalid or _is_out_of_range(scores)
             self.uniform = False
         self._score_cursor = log.end
         self._score_node_set = self.snapshot.node_set_version
@@ -169,6 +178,10 @@ class PluginView:
         if self.reads & _NODE_SET and node_set != snapshot.node_set_version:
             return None
         return snapshot.log.since(cursor, self.reads & ROW, max(16, n_rows // 4))
+
+
+def _is_out_of_range(scores: IntArray) -> bool:
+    return bool(scores.min(initial=0) < 0 or scores.max(initial=0) > MAX_NODE_SCORE)
 
 
 def _writable(array: IntArray) -> IntArray:

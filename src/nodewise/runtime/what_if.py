@@ -24,6 +24,8 @@ class RowWhatIf:
         self._snapshot = snapshot
         self._row = row
         self._nominated = nominated
+        self._columns = WhatIfColumns(snapshot.columns, row)
+        self._removed: dict[PodInfo, None] = {}
 
     def failure(self, removed: Sequence[PodInfo]) -> Status | None:
         """Return the first failure with some pods gone, first with nominated pods in place, then without."""
@@ -39,11 +41,11 @@ class RowWhatIf:
         self, *, removed: Sequence[PodInfo] = (), added: Sequence[PodInfo] = (), first_only: bool = False
     ) -> dict[str, Status]:
         """Return what every filter that rejects the pod says, or only the first, in profile order."""
-        columns = WhatIfColumns(self._snapshot.columns, self._row)
-        for pod in removed:
-            columns.remove(pod)
-        for pod in added:
-            columns.add(pod)
+        columns = self._without(removed)
+        if added:
+            columns = columns.copy()
+            for pod in added:
+                columns.add(pod)
         change = PodsChange(self._row, tuple(removed), tuple(added))
         found: dict[str, Status] = {}
         for view in self._class.filter_views:
@@ -51,7 +53,10 @@ class RowWhatIf:
             if view.reads & _DEPENDS_ON_PODS:
                 if view.traits.extends_pre_filter:
                     state = plugin.with_pods(state, self._snapshot.columns, change)
-                code = int(plugin.filter(state, columns, ALL_ROWS)[0])
+                if view.traits.filters_rows:
+                    code = plugin.filter_row(state, columns, 0)
+                else:
+                    code = int(plugin.filter(state, columns, ALL_ROWS)[0])
             else:
                 view.refresh_filter()
                 code = int(view.codes[self._row])
@@ -60,3 +65,15 @@ class RowWhatIf:
                 if first_only:
                     break
         return found
+
+    def _without(self, removed: Sequence[PodInfo]) -> WhatIfColumns:
+        """Return the row with just these pods gone; one pod after the other comes and goes, as in a dry run."""
+        wanted = dict.fromkeys(removed)
+        for pod in [pod for pod in self._removed if pod not in wanted]:
+            self._columns.add(pod)
+            del self._removed[pod]
+        for pod in wanted:
+            if pod not in self._removed:
+                self._columns.remove(pod)
+                self._removed[pod] = None
+        return self._columns

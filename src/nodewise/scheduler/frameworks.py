@@ -10,6 +10,8 @@ import msgspec
 from nodewise.config.errors import ConfigError
 from nodewise.config.model import KubeSchedulerConfiguration, PluginRef, Plugins, Profile
 from nodewise.config.plugins import IN_TREE_POINTS, expand_profiles, in_tree_implements, needed_plugins
+from nodewise.errors import NodewiseError, PluginError
+from nodewise.framework.guard import describe, guarded
 from nodewise.framework.plugin import EXTENSION_POINTS
 from nodewise.framework.registry import Registry
 from nodewise.runtime.profile import Framework, implemented_points
@@ -71,5 +73,18 @@ def _with_added(profile: Profile, added: Sequence[str]) -> Profile:
 
 def _make_plugins(profile: Profile, registry: Registry, handle: SchedulerHandle) -> dict[str, Any]:
     """Make the plugins that a profile names; names that do not exist are left to the expansion to refuse."""
-    names = sorted(needed_plugins(profile))
-    return {name: registry.make(name, profile.args_of(name), handle) for name in names if name in registry}
+    names = [name for name in sorted(needed_plugins(profile)) if name in registry]
+    return {name: _make_plugin(name, profile.args_of(name), registry, handle) for name in names}
+
+
+def _make_plugin(name: str, args: Any, registry: Registry, handle: SchedulerHandle) -> Any:
+    """Make one plugin; one that is not in-tree is kept from taking the scheduler down with it."""
+    if name in IN_TREE_POINTS:
+        return registry.make(name, args, handle)
+    try:
+        return guarded(registry.make(name, args, handle))
+    except NodewiseError as error:
+        raise PluginError(f'initializing plugin "{name}": {error}') from error
+    except (Exception, SystemExit) as error:
+        problem = describe(error, registry[name])
+        raise PluginError(f'initializing plugin "{name}": {problem}') from error

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nodewise.errors import PluginError
 from nodewise.framework.plugin import PostFilterResult
 from nodewise.framework.status import SUCCESS, Code, Status
 from nodewise.runtime.evaluation import NO_NODES, Evaluation
@@ -84,7 +85,7 @@ class Scheduler:
         for plugin in self.frameworks[pod.pod.spec.scheduler_name].pre_enqueue:
             status = plugin.pre_enqueue(pod.pod)
             if not status.is_success:
-                return status
+                return status.by(plugin.name)
         return SUCCESS
 
     def evaluate(self, pod: PodInfo) -> Evaluation:
@@ -93,6 +94,10 @@ class Scheduler:
         name = pod.pod.spec.scheduler_name
         pod_class = self.classes[name].class_of(pod.pod)
         return Evaluation(pod, pod_class, self.frameworks[name], self.snapshot, self.nominations)
+
+    def forget_answers(self, pod: PodInfo) -> None:
+        """Drop what is kept of the plugins' answers: a plugin that fails leaves some that do not belong together."""
+        self.classes[pod.pod.spec.scheduler_name].clear()
 
     def schedule(self, pod: PodInfo, *, with_best: bool = False, with_post_filter: bool = True) -> Decision:
         """Decide on one pod; nothing is changed but what tie-breaks and node rotation remember.
@@ -104,6 +109,13 @@ class Scheduler:
         with_post_filter : bool
             Run the PostFilter plugins when the pod fits nowhere.
         """
+        try:
+            return self._decide(pod, with_best=with_best, with_post_filter=with_post_filter)
+        except PluginError as error:
+            self.forget_answers(pod)
+            return Decision(None, reason=REASON_SCHEDULER_ERROR, message=str(error))
+
+    def _decide(self, pod: PodInfo, *, with_best: bool, with_post_filter: bool) -> Decision:
         evaluation = self.evaluate(pod)
         if self.snapshot.n_nodes == 0:
             return Decision(None, reason=REASON_UNSCHEDULABLE, message=NO_NODES)
@@ -144,6 +156,8 @@ class Scheduler:
         if percentage is None:
             percentage = self.percentage_of_nodes_to_score
         quota = feasible_nodes_to_find(len(order), percentage)
+        if not evaluation.framework.scores and self.selector.takes_first_found:
+            quota = 1
         if quota >= len(order) and self.selector.ignores_order:
             return np.flatnonzero(evaluation.feasible)
         found, looked_at = search(evaluation.feasible, order, self._start, quota)

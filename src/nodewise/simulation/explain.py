@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from nodewise.errors import InvalidScoreError, PluginError
 from nodewise.framework.plugin import PostFilterResult
 from nodewise.framework.status import Status
 from nodewise.runtime.evaluation import NO_NODES, Evaluation
@@ -51,6 +52,8 @@ class Explanation:
 
     Attributes
     ----------
+    n_nodes : int
+        How many nodes there are.
     skipped : str
         Why the pod would not be tried at all, "" when it would.
     pre_filter : Status | None
@@ -71,6 +74,7 @@ class Explanation:
     """
 
     pod: str
+    n_nodes: int = 0
     skipped: str = ""
     pre_filter: Status | None = None
     nodes: list[NodeExplanation] = field(default_factory=list)
@@ -83,26 +87,36 @@ class Explanation:
     unsupported_field: str = ""
 
 
-def explain(session: Session, pod: PodInfo) -> Explanation:
-    """Ask every plugin about a pod on every node."""
+def explain(session: Session, pod: PodInfo, *, with_nodes: bool = True) -> Explanation:
+    """Ask every plugin about a pod on every node.
+
+    Parameters
+    ----------
+    with_nodes : bool
+        Also tell what each plugin says of each node; without, `nodes` stays empty.
+    """
     out = Explanation(pod.key)
     if pod.pod.is_terminating:
         out.skipped = "the pod is being deleted"
         return out
     status = session.scheduler.pre_enqueue(pod)
     if not status.is_success:
-        out.skipped = f"{REASON_PREFIX}{status.message}"
+        if status.code.is_rejection:
+            out.skipped = f"{status.plugin}: {status.message}"
+        else:
+            out.error = status.message
         return out
     unsupported = session.unsupported(pod.pod)
     if unsupported is not None:
         out.unsupported_field = unsupported[0]
         out.error = f"{unsupported[0]}: {unsupported[1]}"
         return out
-    _judge(session, pod, out)
+    try:
+        _judge(session, pod, out, with_nodes=with_nodes)
+    except PluginError as error:
+        session.scheduler.forget_answers(pod)
+        out.error = str(error)
     return out
-
-
-REASON_PREFIX = "SchedulingGates: "
 
 
 def explain_all(session: Session) -> Iterator[Explanation]:
@@ -111,10 +125,11 @@ def explain_all(session: Session) -> Iterator[Explanation]:
         yield explain(session, pod)
 
 
-def _judge(session: Session, pod: PodInfo, out: Explanation) -> None:
+def _judge(session: Session, pod: PodInfo, out: Explanation, *, with_nodes: bool) -> None:
     scheduler = session.scheduler
     evaluation = scheduler.evaluate(pod)
     snapshot = evaluation.snapshot
+    out.n_nodes = snapshot.n_nodes
     if snapshot.n_nodes == 0:
         out.message = NO_NODES
         return
@@ -125,7 +140,9 @@ def _judge(session: Session, pod: PodInfo, out: Explanation) -> None:
             out.error = f'running PreFilter plugin "{status.plugin}": {status.message}'
             return
     else:
-        _judge_nodes(evaluation, out)
+        _judge_nodes(evaluation, out, with_nodes=with_nodes)
+        if out.error:
+            return
     if out.feasible:
         if evaluation.nominated_row is not None:
             out.nominated = snapshot.columns.names[evaluation.nominated_row]
@@ -135,7 +152,39 @@ def _judge(session: Session, pod: PodInfo, out: Explanation) -> None:
     out.message = evaluation.message(out.post_filter.status.message if out.post_filter is not None else "")
 
 
-def _judge_nodes(evaluation: Evaluation, out: Explanation) -> None:
+def _judge_nodes(evaluation: Evaluation, out: Explanation, *, with_nodes: bool) -> None:
+    columns = evaluation.snapshot.columns
+    by_row = _rejections(evaluation) if with_nodes else {}
+    out.nodes.extend(by_row.values())
+    found = np.flatnonzero(evaluation.feasible)
+    out.feasible = sorted(columns.names[row] for row in found.tolist())
+    if not out.feasible:
+        return
+    totals = np.zeros(len(found), np.int64)
+    try:
+        all_scores = evaluation.plugin_scores(found)
+    except InvalidScoreError as error:
+        out.error = str(error)
+        return
+    for scores in all_scores:
+        weighted = scores.normalized * scores.weight
+        totals += weighted
+        if not with_nodes:
+            continue
+        for row, *values in zip(
+            found.tolist(), scores.raw.tolist(), scores.normalized.tolist(), weighted.tolist(), strict=True
+        ):
+            by_row[row].scores[scores.name] = Score(*values)
+    if not evaluation.framework.scores:
+        totals += 1
+    if with_nodes:
+        for row, total in zip(found.tolist(), totals.tolist(), strict=True):
+            by_row[row].total = total
+    out.best = sorted(columns.names[row] for row in found[totals == totals.max()].tolist())
+
+
+def _rejections(evaluation: Evaluation) -> dict[int, NodeExplanation]:
+    """Return what the filters say of each node, by row, in the order of the nodes' names."""
     columns = evaluation.snapshot.columns
     alive = np.flatnonzero(columns.alive)
     by_rank = alive[np.argsort(columns.name_rank[alive])]
@@ -143,23 +192,5 @@ def _judge_nodes(evaluation: Evaluation, out: Explanation) -> None:
     by_row: dict[int, NodeExplanation] = {}
     for row in by_rank.tolist():
         excluded = allowed is not None and not allowed[row]
-        node = NodeExplanation(columns.names[row], evaluation.failures(row), excluded_by if excluded else ())
-        by_row[row] = node
-        out.nodes.append(node)
-    found = np.flatnonzero(evaluation.feasible)
-    out.feasible = sorted(columns.names[row] for row in found.tolist())
-    if not out.feasible:
-        return
-    totals = np.zeros(len(found), np.int64)
-    for scores in evaluation.plugin_scores(found):
-        weighted = scores.normalized * scores.weight
-        totals += weighted
-        for row, *values in zip(
-            found.tolist(), scores.raw.tolist(), scores.normalized.tolist(), weighted.tolist(), strict=True
-        ):
-            by_row[row].scores[scores.name] = Score(*values)
-    if not evaluation.framework.scores:
-        totals += 1
-    for row, total in zip(found.tolist(), totals.tolist(), strict=True):
-        by_row[row].total = total
-    out.best = sorted(columns.names[row] for row in found[totals == totals.max()].tolist())
+        by_row[row] = NodeExplanation(columns.names[row], evaluation.failures(row), excluded_by if excluded else ())
+    return by_row

@@ -33,6 +33,8 @@ class Placement:
         What the condition does not say: gates, or why preemption did not help in the end.
     unsupported_field : str
         The field that asks for something not built yet, "" for none.
+    error : str
+        What went wrong in a plugin, "" for nothing.
     """
 
     pod: str
@@ -43,6 +45,7 @@ class Placement:
     message: str = ""
     detail: str = ""
     unsupported_field: str = ""
+    error: str = ""
 
 
 def simulate(session: Session, *, with_best: bool = True) -> Iterator[Placement]:
@@ -62,10 +65,11 @@ def simulate(session: Session, *, with_best: bool = True) -> Iterator[Placement]
 
 def _try(session: Session, pod: PodInfo, position: int, *, with_best: bool) -> Placement:
     scheduler = session.scheduler
-    if pod.pod.spec.scheduling_gates:
-        status = scheduler.pre_enqueue(pod)
-        if not status.is_success:
-            return Placement(pod.key, None, reason=REASON_GATED, detail=status.message)
+    status = scheduler.pre_enqueue(pod)
+    if not status.is_success:
+        if not status.code.is_rejection:
+            return _failed(pod, status.message)
+        return Placement(pod.key, None, reason=REASON_GATED, detail=status.message)
     unsupported = session.unsupported(pod.pod)
     if unsupported is not None:
         where, why = unsupported
@@ -76,6 +80,8 @@ def _try(session: Session, pod: PodInfo, position: int, *, with_best: bool) -> P
     if decision.node_name is not None:
         session.place(pod, decision.node_name, position)
         return Placement(pod.key, decision.node_name, decision.best)
+    if decision.reason == REASON_SCHEDULER_ERROR:
+        return _failed(pod, decision.message)
     result = decision.post_filter
     if result is None or not result.nominated_node:
         return Placement(pod.key, None, reason=decision.reason, message=decision.message)
@@ -92,9 +98,14 @@ def _try(session: Session, pod: PodInfo, position: int, *, with_best: bool) -> P
             reason=second.reason,
             message=decision.message,
             detail=f"preemption did not help: {second.message}",
+            error=second.message if second.reason == REASON_SCHEDULER_ERROR else "",
         )
     session.place(pod, second.node_name, position)
     return Placement(pod.key, second.node_name, second.best, victims, message=decision.message)
+
+
+def _failed(pod: PodInfo, message: str) -> Placement:
+    return Placement(pod.key, None, reason=REASON_SCHEDULER_ERROR, message=message, error=message)
 
 
 def _try_nominated(session: Session, pod: PodInfo, node_name: str, *, with_best: bool) -> Decision:

@@ -2,224 +2,295 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from typing import Protocol
 
 from nodewise.api.objects import Node
 from nodewise.errors import CacheError
+from nodewise.state import pod_states
+from nodewise.state.cache_dump import CacheDump
+from nodewise.state.cached_nodes import CachedNodes
+from nodewise.state.log_message import LOGGER, LogMessage
 from nodewise.state.node_info import NodeInfo
-from nodewise.state.node_tree import NodeTree
 from nodewise.state.pod_info import PodInfo
+from nodewise.state.pod_states import (
+    AssumedPodExpiry,
+    CacheCounters,
+    CacheRules,
+    CacheSizes,
+    PodPhase,
+    PodState,
+    PodStateError,
+)
 
 
-@dataclass(slots=True)
-class ImageState:
-    """An image some node has: the size its first node reported, and the names of all that have it."""
+class CacheReader(Protocol):
+    """Something that takes over what changed in a cache: a `Snapshot`."""
 
-    size_bytes: int
-    nodes: set[str] = field(default_factory=set)
+    def update(self, cache: SchedulerCache) -> None:
+        """Catch up with the cache."""
+        ...
 
 
 class SchedulerCache:
     """Nodes with their pods, newest change first, and pods assumed to be on a node before the API says so.
 
-    Thread-safe. Pods are keyed by uid. A pod is Assumed (`assume_pod`) or Added (`add_pod`); a node that pods name
-    but that has no Node object is kept as a ghost until its last pod is gone.
+    Thread-safe. Pods are keyed by uid; `nodewise.state.pod_states` draws their states and lists every answer to an
+    operation out of place. A node that pods name but that has no Node object is kept as a ghost until its last pod is
+    gone; when the Node object comes (back), it finds its pods there.
+
+    Parameters
+    ----------
+    expiry : AssumedPodExpiry | None
+        Give up assumed pods that nobody confirms; None, as in kube-scheduler 1.37: never.
+    rules : CacheRules
+        Whose answers to give where versions of kube-scheduler differ.
+
+    Attributes
+    ----------
+    lock : threading.RLock
+        Held by every operation; hold it to read several things as of one moment.
+    nodes : CachedNodes
+        Read it under the lock.
+    counters : CacheCounters
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, expiry: AssumedPodExpiry | None = None, rules: CacheRules = CacheRules.KUBE_1_37) -> None:
         self.lock = threading.RLock()
-        self.tree = NodeTree()
-        self.images: dict[str, ImageState] = {}
-        self.images_version = 0
-        self.tree_version = 0
-        self._infos: dict[str, NodeInfo] = {}
-        self._head: NodeInfo | None = None
+        self.expiry = expiry
+        self.nodes = CachedNodes()
+        self.counters = CacheCounters()
+        self._rules = rules
         self._pods: dict[str, PodInfo] = {}
-        self._assumed: set[str] = set()
-        self._generation = 0
+        # By uid: when it expires; None while its binding goes on.
+        self._assumed: dict[str, float | None] = {}
 
     # --- nodes --------------------------------------------------------------------------------------------------------
 
     @property
     def generation(self) -> int:
-        """The newest generation handed out."""
-        return self._generation
+        """The number of the newest change."""
+        return self.nodes.changes.generation
+
+    def newest_first(self) -> Iterator[NodeInfo]:
+        """Walk all NodeInfos in the order of their last change; hold the lock meanwhile."""
+        return iter(self.nodes.changes)
 
     def add_node(self, node: Node) -> None:
         """Add a node, or replace what is known of it; pods that named it before stay on it."""
         with self.lock:
-            info = self._infos.get(node.name)
-            if info is None:
-                info = self._infos[node.name] = NodeInfo(node.name)
-            elif info.node is not None:
-                self._drop_images_locked(info.node)
-            if self.tree.add_node(node):
-                self.tree_version += 1
-            self._add_images_locked(node)
-            info.set_node(node)
-            self._touch_locked(info)
+            self.nodes.put_node(node)
 
     update_node = add_node
 
-    def remove_node(self, name: str) -> None:
-        """Forget a Node object; its pods keep it as a ghost."""
+    def remove_node(self, node: Node | str) -> None:
+        """Forget a Node object, given it or its name; its pods keep it as a ghost. CacheError when there is none."""
         with self.lock:
-            info = self._infos.get(name)
-            if info is None or info.node is None:
-                raise CacheError(f"node {name} is not found")
-            self._drop_images_locked(info.node)
-            self.tree.remove_node(name)
-            self.tree_version += 1
-            info.set_node(None)
-            self._touch_locked(info)
-            if not info.pods:
-                self._unlink_locked(info)
-                del self._infos[name]
+            self.nodes.take_node(node)
 
     def node_info(self, name: str) -> NodeInfo | None:
         """Return the live NodeInfo of a name, ghosts included."""
-        return self._infos.get(name)
+        return self.nodes.infos.get(name)
 
-    def newest_first(self) -> Iterator[NodeInfo]:
-        """Walk all NodeInfos in the order of their last change; hold the lock meanwhile."""
-        info = self._head
-        while info is not None:
-            yield info
-            info = info.older
+    def get_node(self, name: str) -> NodeInfo:
+        """Return a copy of the NodeInfo of a name, ghosts included; CacheError when there is none."""
+        with self.lock:
+            info = self.nodes.infos.get(name)
+            if info is None:
+                raise CacheError(f"node {name} does not exist in scheduler cache")
+            return info.copy()
 
     def node_count(self) -> int:
         """Return the number of node names known, ghosts included."""
-        return len(self._infos)
+        return len(self.nodes.infos)
 
-    # --- pods ---------------------------------------------------------------------------------------------------------
+    # --- asking about pods --------------------------------------------------------------------------------------------
 
     def pod_count(self) -> int:
         """Return the number of pods on nodes, ghosts' included."""
         return len(self._pods)
 
-    def get_pod(self, uid: str) -> PodInfo | None:
-        """Return the cached pod of a uid."""
-        return self._pods.get(uid)
+    def get_pod(self, pod: PodInfo) -> PodInfo:
+        """Return the cached version of a pod, also when its node is gone; PodStateError when there is none."""
+        known = self._pods.get(self._key_of(pod))
+        if known is None:
+            raise self._refusal(pod, pod_states.UNKNOWN)
+        return known
 
     def is_assumed_pod(self, uid: str) -> bool:
         """Tell whether a pod is assumed and not yet confirmed."""
         return uid in self._assumed
 
+    def pod_state(self, uid: str) -> PodState | None:
+        """Return what the cache knows of a uid; None: nothing."""
+        with self.lock:
+            pod = self._pods.get(uid)
+            if pod is None:
+                return None
+            if uid not in self._assumed:
+                return PodState(pod, PodPhase.ADDED)
+            deadline_s = self._assumed[uid]
+            expires = deadline_s is not None and deadline_s != math.inf
+            return PodState(pod, PodPhase.ASSUMED, deadline_s is not None, deadline_s if expires else None)
+
+    # --- pods, from the scheduler -------------------------------------------------------------------------------------
+
     def assume_pod(self, info: PodInfo) -> None:
         """Count a pod on the node that was chosen for it, before the API server says so."""
         with self.lock:
-            if info.uid in self._pods:
-                raise CacheError(f"pod {info.uid}({info.key}) is in the cache, so can't be assumed")
+            if self._key_of(info) in self._pods:
+                raise self._refusal(info, pod_states.KNOWN_SO_NOT_ASSUMED)
             self._place_locked(info)
-            self._assumed.add(info.uid)
+            self._assumed[info.uid] = None
+
+    def finish_binding(self, info: PodInfo, now_s: float) -> None:
+        """Let the time of an assumed pod run: its binding has been sent; any other pod is no error."""
+        with self.lock:
+            if self._key_of(info) in self._assumed:
+                ttl_s = self.expiry.ttl_s if self.expiry is not None else 0.0
+                self._assumed[info.uid] = now_s + ttl_s if ttl_s > 0 else math.inf
+
+    def cleanup(self, now_s: float) -> list[PodInfo]:
+        """Remove the assumed pods whose time is over, and return them; call it every `expiry.sweep_period_s`."""
+        with self.lock:
+            over = [uid for uid, deadline_s in self._assumed.items() if deadline_s is not None and now_s > deadline_s]
+            expired = [self._pods[uid] for uid in over]
+            for pod in expired:
+                self._displace_locked(pod)
+                self.counters.n_expired += 1
+                LOGGER.warning(LogMessage(f"Pod {pod.key} expired", podKey=pod.uid, node=pod.node_name))
+        return expired
 
     def forget_pod(self, info: PodInfo) -> None:
-        """Undo `assume_pod`; an unknown pod is no error."""
+        """Undo `assume_pod` for a pod that is to be tried again; an unknown pod is no error."""
         with self.lock:
-            known = self._pods.get(info.uid)
+            known = self._pods.get(self._key_of(info))
             if known is None:
+                if self._rules is CacheRules.KUBE_1_22:
+                    raise self._refusal(info, pod_states.NOT_ASSUMED_1_22)
                 return
             if known.node_name != info.node_name:
-                raise CacheError(
-                    f"pod {info.uid}({info.key}) was assumed on {info.node_name} but assigned to {known.node_name}"
-                )
+                nodes = {"asked": info.node_name, "known": known.node_name}
+                raise self._refusal(info, pod_states.ASSUMED_ELSEWHERE.format(**nodes))
             if info.uid not in self._assumed:
-                raise CacheError(f"pod {info.uid}({info.key}) is not assumed, so it cannot be removed or forgotten")
+                is_old = self._rules is CacheRules.KUBE_1_22
+                raise self._refusal(info, pod_states.NOT_ASSUMED_1_22 if is_old else pod_states.NOT_ASSUMED)
             self._displace_locked(known)
+
+    def remove_assumed_pod(self, info: PodInfo) -> None:
+        """Undo `assume_pod` for a pod that was deleted meanwhile."""
+        self.forget_pod(info)
+
+    # --- pods, from the API -------------------------------------------------------------------------------------------
 
     def add_pod(self, info: PodInfo) -> None:
-        """Count in a pod that the API server says is on a node; this confirms an assumed pod."""
+        """Count in a pod that the API server says is on a node; this confirms an assumed pod, wherever it was."""
         with self.lock:
-            known = self._pods.get(info.uid)
+            known = self._pods.get(self._key_of(info))
             if known is None:
                 self._place_locked(info)
-            elif info.uid not in self._assumed:
-                raise CacheError(f"pod {info.uid}({info.key}) was already in added state")
-            elif known is info:
-                self._assumed.discard(info.uid)
-            else:
-                self._displace_locked(known)
-                self._place_locked(info)
+                return
+            if info.uid not in self._assumed:
+                raise self._refusal(info, pod_states.ALREADY_ADDED)
+            if known is info and self.nodes.is_last_pod(info):
+                del self._assumed[info.uid]  # out and in again would change nothing
+                return
+            self.nodes.swap_pod(known, info)
+            self._pods[info.uid] = info
+            del self._assumed[info.uid]
+            if known.node_name != info.node_name:
+                self.counters.n_confirmed_elsewhere += 1
+                self._log(logging.INFO, "Pod was added to a different node than it was assumed", info, known)
 
     def update_pod(self, old: PodInfo, new: PodInfo) -> None:
-        """Replace an added pod by its newer version."""
+        """Replace an added pod by its newer version.
+
+        Two uids are two pods: one was deleted and another made under its name, and the watch saw neither event.
+        """
         with self.lock:
-            known = self._pods.get(old.uid)
+            known = self._pods.get(self._key_of(old))
+            if self._key_of(new) != old.uid:
+                self._replace_locked(old, known, new)
+                return
             if known is None:
-                raise CacheError(f"pod {old.uid}({old.key}) is not added to scheduler cache, so cannot be updated")
+                raise self._refusal(old, pod_states.UPDATE_OF_UNKNOWN)
             if old.uid in self._assumed:
-                raise CacheError(f"assumed pod {old.uid}({old.key}) should not be updated")
+                raise self._refusal(old, pod_states.UPDATE_OF_ASSUMED)
+            if new.node_name:
+                self.nodes.swap_pod(known, new)
+                self._pods[new.uid] = new
+            else:
+                self._displace_locked(known)
+            if known.node_name != new.node_name:
+                self.counters.n_moved += 1
+                self._log(logging.ERROR, "Pod updated on a different node than previously added to", new, known)
+
+    def _replace_locked(self, old: PodInfo, known: PodInfo | None, new: PodInfo) -> None:
+        self.counters.n_replaced += 1
+        self._log(logging.ERROR, "Pod was replaced by another one of its name, unseen", new, known or old)
+        if known is not None:
             self._displace_locked(known)
-            self._place_locked(new)
+        if new.node_name:
+            self.add_pod(new)
 
     def remove_pod(self, info: PodInfo) -> None:
-        """Count out a pod that is gone, assumed or added."""
+        """Count out a pod that is gone, assumed or added, from wherever it is counted."""
         with self.lock:
-            known = self._pods.get(info.uid)
-            if known is None:
-                raise CacheError(
-                    f"pod {info.uid}({info.key}) is not found in scheduler cache, so cannot be removed from it"
-                )
+            known = self._pods.get(self._key_of(info))
+            if known is None or (info.uid in self._assumed and self._rules is CacheRules.KUBE_1_22):
+                raise self._refusal(info, pod_states.REMOVAL_OF_UNKNOWN)
             self._displace_locked(known)
+            if known.node_name != info.node_name:
+                self.counters.n_removed_elsewhere += 1
+                # Without a node it is the last version that the informer saw: a missed deletion.
+                level = logging.ERROR if info.node_name else logging.INFO
+                self._log(level, "Pod was removed from a different node than the event names", info, known)
+
+    # --- all of it ----------------------------------------------------------------------------------------------------
+
+    def update_snapshot(self, snapshot: CacheReader) -> None:
+        """Let a snapshot take over what changed since it last did; the same as `snapshot.update(cache)`."""
+        snapshot.update(self)
+
+    def sizes(self) -> CacheSizes:
+        """Return how much is in the cache."""
+        with self.lock:
+            return CacheSizes(len(self._assumed), len(self._pods), len(self.nodes.infos))
+
+    def dump(self) -> CacheDump:
+        """Copy everything, for debugging; it takes a while."""
+        with self.lock:
+            nodes = {name: info.copy() for name, info in self.nodes.infos.items()}
+            return CacheDump(nodes, frozenset(self._assumed))
+
+    # --- underneath ---------------------------------------------------------------------------------------------------
 
     def _place_locked(self, info: PodInfo) -> None:
-        node = self._infos.get(info.node_name)
-        if node is None:
-            node = self._infos[info.node_name] = NodeInfo(info.node_name)
-        node.add_pod(info)
+        self.nodes.put_pod(info)
         self._pods[info.uid] = info
-        self._touch_locked(node)
 
     def _displace_locked(self, info: PodInfo) -> None:
+        self.nodes.take_pod(info)
         del self._pods[info.uid]
-        self._assumed.discard(info.uid)
-        node = self._infos[info.node_name]
-        node.remove_pod(info)
-        self._touch_locked(node)
-        if node.node is None and not node.pods:
-            self._unlink_locked(node)
-            del self._infos[node.name]
+        self._assumed.pop(info.uid, None)
 
-    # --- generations and images ---------------------------------------------------------------------------------------
+    @staticmethod
+    def _key_of(info: PodInfo) -> str:
+        if not info.uid:
+            raise CacheError(pod_states.NO_UID)
+        return info.uid
 
-    def _touch_locked(self, info: NodeInfo) -> None:
-        self._generation += 1
-        info.generation = self._generation
-        if self._head is info:
-            return
-        self._unlink_locked(info)
-        info.older = self._head
-        if self._head is not None:
-            self._head.newer = info
-        self._head = info
+    def _refusal(self, pod: PodInfo, text: str) -> PodStateError:
+        known = self._pods.get(pod.uid)
+        phase = None
+        if known is not None:
+            phase = PodPhase.ASSUMED if pod.uid in self._assumed else PodPhase.ADDED
+        return PodStateError(pod, text, known, phase, self._rules)
 
-    def _unlink_locked(self, info: NodeInfo) -> None:
-        if info.newer is not None:
-            info.newer.older = info.older
-        if info.older is not None:
-            info.older.newer = info.newer
-        if self._head is info:
-            self._head = info.older
-        info.newer = info.older = None
-
-    def _add_images_locked(self, node: Node) -> None:
-        for image in node.status.images:
-            for name in image.names:
-                state = self.images.get(name)
-                if state is None:
-                    state = self.images[name] = ImageState(image.size_bytes)
-                state.nodes.add(node.name)
-                self.images_version += 1
-
-    def _drop_images_locked(self, node: Node) -> None:
-        for image in node.status.images:
-            for name in image.names:
-                state = self.images.get(name)
-                if state is None:
-                    continue
-                state.nodes.discard(node.name)
-                self.images_version += 1
-                if not state.nodes:
-                    del self.images[name]
+    @staticmethod
+    def _log(level: int, text: str, info: PodInfo, known: PodInfo) -> None:
+        fields = {"podKey": known.uid, "pod": info.key, "node": info.node_name, "cachedNode": known.node_name}
+        LOGGER.log(level, LogMessage(text, **fields))

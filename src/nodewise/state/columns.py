@@ -21,6 +21,12 @@ Rows = slice | NDArray[np.intp]
 
 CPU_ROW, MEMORY_ROW, EPHEMERAL_STORAGE_ROW, PODS_ROW = range(4)
 ALL_ROWS = slice(None)
+_INT64 = 2**63
+
+
+def wrapped(amount: int) -> int:
+    """Return a sum as Go's int64 holds it."""
+    return amount if -_INT64 <= amount < _INT64 else (amount + _INT64) % (2 * _INT64) - _INT64
 
 
 class ImageColumns:
@@ -128,6 +134,13 @@ class NodeTable(Columns):
     ----------
     node_version : int
         Grows whenever a Node object is written or a row is dropped.
+    full : dict[str, NDArray]
+        Whole columns by name, capacity included, for the snapshot to write.
+    amount_cells : dict[str, tuple[memoryview, memoryview]]
+        The rows of `requested` and `free` by resource, capacity included: single values are written twice as fast
+        through them, and a value that is no int64 is a ValueError.
+    non_zero_cells : tuple[memoryview, memoryview]
+        The rows of `non_zero`.
     """
 
     def __init__(self) -> None:
@@ -146,7 +159,7 @@ class NodeTable(Columns):
         self.taint_sets.intern(())
         self.feature_sets.intern(frozenset())
         self._n_resources = 8
-        self._full: dict[str, NDArray[Any]] = {
+        self.full: dict[str, NDArray[Any]] = {
             "alive": np.zeros(self.capacity, bool),
             "unschedulable": np.zeros(self.capacity, bool),
             "taint_set": np.zeros(self.capacity, np.int32),
@@ -164,20 +177,25 @@ class NodeTable(Columns):
         self.row_ports: dict[int, frozenset[HostPort]] = {}
         self.label_views: dict[str, IdArray] = {}
         self.image_source: Callable[[int, str], tuple[int, int]] = lambda row, name: (0, 0)
+        self._share_cells()
         self.publish()
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def resource_row(self, resource: str) -> int:
+        known = self.resources.ids.get(resource)
+        if known is not None:
+            return known
         row = self.resources.intern(resource)
         if row >= self._n_resources:
             self._n_resources *= 2
             for name in ("allocatable", "requested", "free"):
-                old = self._full[name]
+                old = self.full[name]
                 new = np.zeros((self._n_resources, self.capacity), np.int64)
                 new[: old.shape[0]] = old
-                self._full[name] = new
+                self.full[name] = new
             self.publish()
+        self._share_cells()
         return row
 
     def label(self, key: str) -> IdArray:
@@ -229,7 +247,7 @@ class NodeTable(Columns):
 
     def writable(self, name: str) -> NDArray[Any]:
         """Return a whole column, capacity included, for the snapshot to write."""
-        return self._full[name]
+        return self.full[name]
 
     def new_row(self, name: str, reusable: list[int]) -> int:
         """Give a node a row, a freed one if there is one; `publish` when all are there."""
@@ -248,10 +266,10 @@ class NodeTable(Columns):
 
     def _grow(self) -> None:
         self.capacity *= 2
-        for name, old in self._full.items():
+        for name, old in self.full.items():
             new = np.zeros((*old.shape[:-1], self.capacity), old.dtype)
             new[..., : old.shape[-1]] = old
-            self._full[name] = new
+            self.full[name] = new
         for column in self._labels.values():
             ids = np.full(self.capacity, -1, np.int32)
             ids[: len(column.ids)] = column.ids
@@ -259,11 +277,19 @@ class NodeTable(Columns):
         for image in self._images.values():
             image.size_bytes = np.resize(image.size_bytes, self.capacity)
             image.n_nodes = np.resize(image.n_nodes, self.capacity)
+        self._share_cells()
+
+    def _share_cells(self) -> None:
+        requested, free, non_zero = (self.full[name] for name in ("requested", "free", "non_zero"))
+        self.amount_cells = {
+            name: (memoryview(requested[index]), memoryview(free[index])) for name, index in self.resources.ids.items()
+        }
+        self.non_zero_cells = (memoryview(non_zero[0]), memoryview(non_zero[1]))
 
     def publish(self) -> None:
         """Show the columns with all their rows to readers."""
         n = self.n_rows
-        for name, column in self._full.items():
+        for name, column in self.full.items():
             setattr(self, name, _read_only(column[..., :n]))
         self.label_views = {}
 

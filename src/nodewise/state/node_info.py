@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from nodewise.api.objects import Node
 from nodewise.api.resources import node_allocatable
+from nodewise.errors import CacheError
 from nodewise.state.pod_info import HostPort, PodInfo
 
 _NO_RESOURCES: Mapping[str, int] = {}
+_NO_PORTS: Set[HostPort] = frozenset()
+_NO_CLAIMS: Mapping[str, int] = {}
 
 
 class NodeInfo:
@@ -22,14 +25,21 @@ class NodeInfo:
         Sums of effective requests; a resource once used stays, with 0.
     non_zero_cpu_milli, non_zero_memory_bytes : int
         Sums with the defaults for containers that ask for nothing.
-    used_ports : set
+    used_ports : Set[HostPort]
         A set as in kube-scheduler: when one of two pods that share a port goes, the port is free.
+    pvc_ref_counts : Mapping[str, int]
+        How often the pods' volumes name a claim, by `namespace/name`.
     generation : int
         Grows with every change, across all nodes.
+    previous_generation : int
+        The generation before the last change.
+    appended, removed : PodInfo | None
+        The pod that came and the one that went with the last change; both None when it was about something else.
     """
 
     __slots__ = (
         "allocatable",
+        "appended",
         "generation",
         "name",
         "newer",
@@ -38,6 +48,9 @@ class NodeInfo:
         "non_zero_memory_bytes",
         "older",
         "pods",
+        "previous_generation",
+        "pvc_ref_counts",
+        "removed",
         "requested",
         "used_ports",
     )
@@ -50,15 +63,19 @@ class NodeInfo:
         self.requested: dict[str, int] = {}
         self.non_zero_cpu_milli = 0
         self.non_zero_memory_bytes = 0
-        self.used_ports: set[HostPort] = set()
+        self.used_ports = _NO_PORTS
+        self.pvc_ref_counts = _NO_CLAIMS
         self.generation = 0
+        self.previous_generation = 0
+        self.appended: PodInfo | None = None
+        self.removed: PodInfo | None = None
         self.newer: NodeInfo | None = None
         self.older: NodeInfo | None = None
 
     def set_node(self, node: Node | None) -> None:
         """Take over a Node object, or drop it."""
-        self.node = node
         self.allocatable = node_allocatable(node) if node is not None else _NO_RESOURCES
+        self.node = node
 
     def add_pod(self, info: PodInfo) -> None:
         """Count a pod in."""
@@ -66,14 +83,25 @@ class NodeInfo:
         requested = self.requested
         for name, amount in info.requests.items():
             requested[name] = requested.get(name, 0) + amount
-        self.non_zero_cpu_milli += info.non_zero[0]
-        self.non_zero_memory_bytes += info.non_zero[1]
+        cpu_milli, memory_bytes = info.non_zero
+        self.non_zero_cpu_milli += cpu_milli
+        self.non_zero_memory_bytes += memory_bytes
         if info.host_ports:
-            self.used_ports.update(info.host_ports)
+            self.used_ports = self.used_ports | set(info.host_ports)
+        if info.pvc_keys:
+            self._count_claims(info.pvc_keys, 1)
 
     def remove_pod(self, info: PodInfo) -> None:
-        """Count a pod out; KeyError when the node does not hold it."""
-        held = self.pods[info.uid]
+        """Count a pod out.
+
+        Raises
+        ------
+        CacheError
+            The node does not hold the pod; nothing changes.
+        """
+        held = self.pods.get(info.uid)
+        if held is None:
+            raise CacheError(f"no corresponding pod {info.pod.metadata.name} in pods of node {self.name}")
         self._take_out(info.uid)
         requested = self.requested
         for name, amount in held.requests.items():
@@ -81,7 +109,27 @@ class NodeInfo:
         self.non_zero_cpu_milli -= held.non_zero[0]
         self.non_zero_memory_bytes -= held.non_zero[1]
         if held.host_ports:
-            self.used_ports.difference_update(held.host_ports)
+            self.used_ports = self.used_ports - set(held.host_ports)
+        if held.pvc_keys:
+            self._count_claims(held.pvc_keys, -1)
+
+    def copy(self) -> NodeInfo:
+        """Return a copy that later changes do not reach (SnapshotConcrete)."""
+        other = NodeInfo(self.name)
+        other.node, other.allocatable = self.node, self.allocatable
+        other.pods, other.requested = dict(self.pods), dict(self.requested)
+        other.non_zero_cpu_milli, other.non_zero_memory_bytes = self.non_zero_cpu_milli, self.non_zero_memory_bytes
+        other.used_ports, other.pvc_ref_counts = self.used_ports, self.pvc_ref_counts
+        other.generation, other.previous_generation = self.generation, self.previous_generation
+        return other
+
+    def _count_claims(self, keys: tuple[str, ...], change: int) -> None:
+        counts = dict(self.pvc_ref_counts)
+        for key in keys:
+            counts[key] = counts.get(key, 0) + change
+            if counts[key] <= 0:
+                del counts[key]
+        self.pvc_ref_counts = counts or _NO_CLAIMS
 
     def _take_out(self, uid: str) -> None:
         """Remove a pod and put the last one into the gap, as kube-scheduler's list of pods does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nodewise.api.objects import Node
+from nodewise.config.go_text import quote
 
 ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
@@ -16,10 +17,23 @@ def zone_key(node: Node) -> str:
     return f"{region}:\x00:{zone}" if region or zone else ""
 
 
+def not_in_tree(node: Node | str) -> str:
+    """Return the text about a node to be removed that is not in the tree; of a mere name no zone is known."""
+    name, zone = (node, "") if isinstance(node, str) else (node.name, zone_key(node))
+    return f"node {quote(name)} in group {quote(zone)} was not found"
+
+
 class NodeTree:
-    """Zones in the order they appeared, node names in the order they joined their zone."""
+    """Zones in the order they appeared, node names in the order they joined their zone.
+
+    Attributes
+    ----------
+    version : int
+        Grows when the order may differ.
+    """
 
     def __init__(self) -> None:
+        self.version = 0
         self._zones: dict[str, dict[str, None]] = {}
         self._zone_of: dict[str, str] = {}
 
@@ -29,17 +43,17 @@ class NodeTree:
     def __contains__(self, name: str) -> bool:
         return name in self._zone_of
 
-    def add_node(self, node: Node) -> bool:
-        """Add a node, or move it when its zone changed; tell whether the order may differ now."""
+    def add_node(self, node: Node) -> None:
+        """Add a node, or move it when its zone changed."""
         zone = zone_key(node)
         known = self._zone_of.get(node.name)
         if known == zone:
-            return False
+            return
         if known is not None:
             self.remove_node(node.name)
         self._zones.setdefault(zone, {})[node.name] = None
         self._zone_of[node.name] = zone
-        return True
+        self.version += 1
 
     def remove_node(self, name: str) -> bool:
         """Remove a node; a zone left empty loses its place. False when the node is not here."""
@@ -50,6 +64,7 @@ class NodeTree:
         del members[name]
         if not members:
             del self._zones[zone]
+        self.version += 1
         return True
 
     def list(self) -> list[str]:

@@ -10,6 +10,8 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
+from nodewise.caches.lru import LRUCache
+from nodewise.api.objects import Pod
 from nodewise.state.affinity_terms import NO_TERMS, AffinityTerm, PodAffinityTerms, TermRole, affinity_terms
 from nodewise.state.columns import IntArray
 from nodewise.state.interning import Interner
@@ -19,6 +21,7 @@ LabelsKey = tuple[str, frozenset[tuple[str, str]]]  # (namespace, labels)
 OwnedTerm = tuple[TermRole, AffinityTerm]
 Pair = tuple[str, str]
 RECENT_CHANGES = 64
+MAX_MATCHED = 20_000
 
 
 class PodMatch(Protocol):
@@ -94,6 +97,9 @@ class PodTable:
 
     def __init__(self, namespace_labels: Callable[[str], Mapping[str, str]]) -> None:
         self._namespace_labels = namespace_labels
+        # Rows of pods that are not in the columns yet: most come and go without anybody counting them anew.
+        self._fresh: dict[PodInfo, int] = {}
+        self._has_counts = False
         self._slot_of: dict[PodInfo, int] = {}
         self._free: list[int] = []
         self._row = np.full(64, -1, np.int32)
@@ -117,46 +123,53 @@ class PodTable:
         self._label_counts: weakref.WeakValueDictionary[PodMatch, Counts] = weakref.WeakValueDictionary()
         self._owner_counts: weakref.WeakValueDictionary[OwnedTerm, Counts] = weakref.WeakValueDictionary()
         self._counts_of_labels: dict[int, list[tuple[weakref.ref[Counts], bool]]] = {}
-        self._matched: dict[LabelsKey, tuple[int, tuple[OwnedTerm, ...]]] = {}
+        # (terms_version, the terms that are about pods with these labels)
+        self._matched: LRUCache[LabelsKey, tuple[int, tuple[OwnedTerm, ...]]] = LRUCache(MAX_MATCHED)
 
     # --- pods come and go ---------------------------------------------------------------------------------------------
 
     def add(self, info: PodInfo, row: int) -> None:
         """Count a pod in on a row."""
-        slot = self._free.pop() if self._free else self._new_slot()
-        labels_id = self._labels_id_of(info.pod.metadata.namespace, info.pod.metadata.labels)
-        affinity_id = self._affinity_of(info)
-        self._slot_of[info] = slot
-        self._row[slot] = row
-        self._labels_id[slot] = labels_id
-        self._affinity_id[slot] = affinity_id
-        self._terminating[slot] = info.pod.is_terminating
-        self._bump(row, labels_id, affinity_id, terminating=info.pod.is_terminating, amount=1)
+        self._fresh[info] = row
+        if self._has_counts or info.pod.spec.affinity is not None:
+            self._bump(info, row, amount=1)
 
     def remove(self, info: PodInfo) -> None:
         """Count a pod out."""
-        slot = self._slot_of.pop(info)
-        self._bump(
-            int(self._row[slot]),
-            int(self._labels_id[slot]),
-            int(self._affinity_id[slot]),
-            terminating=bool(self._terminating[slot]),
-            amount=-1,
-        )
-        self._row[slot] = -1
-        self._free.append(slot)
+        fresh_row = self._fresh.pop(info, None)
+        if fresh_row is not None:
+            row = fresh_row
+        else:
+            slot = self._slot_of.pop(info)
+            row = int(self._row[slot])
+            self._row[slot] = -1
+            self._free.append(slot)
+        if self._has_counts:
+            self._bump(info, row, amount=-1)
 
-    def _bump(self, row: int, labels_id: int, affinity_id: int, *, terminating: bool, amount: int) -> None:
+    def _bump(self, info: PodInfo, row: int, *, amount: int) -> None:
+        affinity_id = self._affinity_of(info)
         if self._label_counts:
-            for ref, skips_terminating in self._counts_matching(labels_id):
+            for ref, skips_terminating in self._counts_matching(self._labels_id_of(info.pod)):
                 counts = ref()
-                if counts is not None and not (terminating and skips_terminating):
+                if counts is not None and not (skips_terminating and info.pod.is_terminating):
                     counts.add(row, amount)
         if affinity_id and self._owner_counts:
             for term, weight in self._owned[affinity_id].items():
                 counts = self._owner_counts.get(term)
                 if counts is not None:
                     counts.add(row, amount * weight)
+
+    def _settle(self) -> None:
+        """Give the pods that came since the last time their place in the columns over pods."""
+        for info, row in self._fresh.items():
+            slot = self._free.pop() if self._free else self._new_slot()
+            self._slot_of[info] = slot
+            self._row[slot] = row
+            self._labels_id[slot] = self._labels_id_of(info.pod)
+            self._affinity_id[slot] = self._affinity_of(info)
+            self._terminating[slot] = info.pod.is_terminating
+        self._fresh.clear()
 
     def _new_slot(self) -> int:
         slot = self._n_slots
@@ -175,6 +188,8 @@ class PodTable:
         """Return the live count, by row, of the pods that match."""
         counts = self._label_counts.get(match)
         if counts is None:
+            self._has_counts = True
+            self._settle()
             wanted = self._labels_matching(match)
             lut = np.zeros(len(self._labels), bool)
             lut[wanted] = True
@@ -203,7 +218,8 @@ class PodTable:
             ]
         return found
 
-    def _labels_id_of(self, namespace: str, labels: Mapping[str, str]) -> int:
+    def _labels_id_of(self, pod: Pod) -> int:
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
         key = (namespace, frozenset(labels.items()))
         known = self._label_keys.ids.get(key)
         if known is None:
@@ -223,6 +239,8 @@ class PodTable:
         """Return, by row, how many pods own a term (required) or the sum of their weights for it (preferred)."""
         counts = self._owner_counts.get(term)
         if counts is None:
+            self._has_counts = True
+            self._settle()
             weights = np.zeros(len(self._terms), np.int64)
             for affinity_id, weight in self._owners.get(term, ()):
                 weights[affinity_id] = weight
@@ -247,9 +265,7 @@ class PodTable:
         for pair in labels.items():
             candidates.extend(self._owned_by_pair.get(pair, ()))
         found = tuple(owned for owned in candidates if owned[1].matches(namespace, namespace_labels, labels))
-        if len(self._matched) > 20_000:
-            self._matched.clear()
-        self._matched[key] = (self.terms_version, found)
+        self._matched.add(key, (self.terms_version, found))
         return found
 
     def forget_namespace_matches(self) -> None:

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 
 import numpy as np
 
 from nodewise.api.resources import PODS
-from nodewise.state.columns import PODS_ROW, BoolArray, Columns, IdArray, ImageColumns, NodeTable, ports_conflict
+from nodewise.state.columns import (
+    PODS_ROW,
+    BoolArray,
+    Columns,
+    IdArray,
+    ImageColumns,
+    IntArray,
+    NodeTable,
+    ports_conflict,
+    wrapped,
+)
 from nodewise.state.pod_info import HostPort, PodInfo
 
 
@@ -75,6 +86,13 @@ class WhatIfColumns(Columns):
     def row_of(self, name: str) -> int | None:
         return 0 if self._columns.row_of(name) == self._row else None
 
+    def copy(self) -> WhatIfColumns:
+        """Return another what-if of the same row that starts from this one."""
+        other = copy(self)
+        other.requested, other.free, other.non_zero = self.requested.copy(), self.free.copy(), self.non_zero.copy()
+        other.ports = set(self.ports)
+        return other
+
     def add(self, pod: PodInfo) -> None:
         """Count a pod in."""
         self._change(pod, 1)
@@ -89,9 +107,13 @@ class WhatIfColumns(Columns):
         for name, amount in pod.requests.items():
             if name != PODS:
                 row = self.resource_row(name)
-                self.requested[row, 0] += sign * amount
-                self.free[row, 0] -= sign * amount
-        self.requested[PODS_ROW, 0] += sign
-        self.free[PODS_ROW, 0] -= sign
-        self.non_zero[0, 0] += sign * pod.non_zero[0]
-        self.non_zero[1, 0] += sign * pod.non_zero[1]
+                _bump(self.requested, row, sign * amount)
+                _bump(self.free, row, -sign * amount)
+        _bump(self.requested, PODS_ROW, sign)
+        _bump(self.free, PODS_ROW, -sign)
+        _bump(self.non_zero, 0, sign * pod.non_zero[0])
+        _bump(self.non_zero, 1, sign * pod.non_zero[1])
+
+
+def _bump(table: IntArray, row: int, amount: int) -> None:
+    table[row, 0] = wrapped(table.item(row, 0) + amount)

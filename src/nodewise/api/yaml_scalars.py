@@ -1,4 +1,4 @@
-"""What a plain YAML scalar means: the rules of go-yaml v2, which sigs.k8s.io/yaml and so kubectl read by."""
+"""What a plain YAML scalar means: the rules of go-yaml v2, which kubectl and kube-scheduler read by."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def resolve_plain(text: str) -> Scalar:
     if text[0] != "." and (integer := _resolve_integer(plain)) is not None:
         return integer
     if len(plain) <= _MAX_DIGITS and _FLOAT.fullmatch(plain) and math.isfinite(number := float(plain)):
-        return whole_number(number)
+        return number
     return text
 
 

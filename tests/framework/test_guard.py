@@ -1,0 +1,137 @@
+"""A guard passes on what a plugin says, and names what it should not have done."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodewise.errors import PluginError
+from nodewise.framework.guard import guarded
+from nodewise.framework.node_plugin import adapt
+from nodewise.framework.plugin import FilterPlugin, NormalizePlugin, PostFilterResult, ScorePlugin
+from nodewise.framework.status import SUCCESS, Code, Status
+from nodewise.plugins import in_tree_registry
+from nodewise.runtime.profile import implemented_points
+from nodewise.state.dirty_log import Reads
+from nodewise.testing.builders import FakeHandle
+
+
+class Answering:
+    """A plugin over columns that answers as it is told."""
+
+    name = "Answering"
+    reads = Reads.NODE
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+
+    def _answer(self, method: str) -> Any:
+        answer = self.answers[method]
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def class_key(self, pod: Any) -> Any:
+        return self._answer("class_key")
+
+    def compile(self, pod: Any, snapshot: Any) -> Any:
+        return self._answer("compile")
+
+    def filter(self, state: Any, columns: Any, rows: Any) -> Any:
+        return self._answer("filter")
+
+    def rejection(self, state: Any, code: int) -> Any:
+        return self._answer("rejection")
+
+    def filter_row(self, state: Any, columns: Any, row: int) -> Any:
+        return self._answer("filter_row")
+
+    def score(self, state: Any, columns: Any, rows: Any) -> Any:
+        return self._answer("score")
+
+    def normalize(self, state: Any, scores: Any) -> Any:
+        return self._answer("normalize")
+
+    def post_filter(self, verdict: Any) -> Any:
+        return self._answer("post_filter")
+
+    def pre_enqueue(self, pod: Any) -> Any:
+        return self._answer("pre_enqueue")
+
+
+ROWS = np.array([0, 1])
+
+
+def test_every_in_tree_plugin_has_the_same_extension_points_behind_a_guard() -> None:
+    registry = in_tree_registry()
+    for name in registry:
+        plugin = registry.make(name, None, FakeHandle())
+        if implemented_points(plugin):
+            assert implemented_points(guarded(plugin)) == implemented_points(plugin), name
+
+
+def test_a_plugin_over_single_nodes_keeps_its_points() -> None:
+    class OnlyScoring:
+        name = "OnlyScoring"
+
+        def score(self, pod: Any, node: Any) -> int:
+            return 1
+
+    guard = guarded(adapt(OnlyScoring()))
+    assert isinstance(guard, ScorePlugin)
+    assert not isinstance(guard, FilterPlugin | NormalizePlugin)
+
+
+def test_right_answers_pass_unchanged() -> None:
+    status = Status.unschedulable("full")
+    codes, scores = np.array([0, 3]), np.array([5, 7])
+    guard = guarded(
+        Answering(class_key=("a",), compile=None, filter=codes, rejection=status, filter_row=np.int64(3), score=scores)
+    )
+    assert guard.class_key(None) == ("a",)
+    assert guard.compile(None, None) is None
+    assert guard.filter(None, None, ROWS) is codes
+    assert guard.filter_row(None, None, 1) == 3
+    assert guard.rejection(None, 3) is status
+    assert guard.score(None, None, ROWS) is scores
+    assert guarded(Answering(score=None)).score(None, None, ROWS) is None
+    assert guarded(Answering(filter=np.array([False, True]), rejection=status)).filter(None, None, ROWS).tolist() == [
+        0,
+        1,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "answers", "message"),
+    [
+        ("filter", {"filter": [0, 0]}, r"returned \[0, 0\], expected an array of int64"),
+        ("filter", {"filter": np.zeros(2)}, "returned an array of float64, expected int64"),
+        ("filter", {"filter": np.zeros(3, int)}, r"returned an array of shape \(3,\), expected \(2,\)"),
+        ("filter", {"filter": np.array([0, 1]), "rejection": "no"}, "code 1 means 'no', expected a Status"),
+        ("filter", {"filter": np.array([0, 1]), "rejection": Status.error("down")}, "filter plugin: down$"),
+        ("filter", {"filter": np.array([0, 1]), "rejection": SUCCESS}, "filter plugin"),
+        ("filter", {"filter": OSError()}, "filter plugin: OSError"),
+        ("score", {"score": "x" * 100}, r"failed with: returned 'x+… \(str\), expected"),
+        ("score", {"score": ValueError("a\n b" + "x" * 999)}, "failed with: ValueError: a bx+…"),
+    ],
+)
+def test_wrong_answers_are_named(method: str, answers: dict[str, Any], message: str) -> None:
+    with pytest.raises(PluginError, match=message) as caught:
+        getattr(guarded(Answering(**answers)), method)(None, None, ROWS)
+    assert "Answering" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_failures_before_and_after_the_cycle_are_statuses() -> None:
+    status = guarded(Answering(pre_enqueue=KeyError("k"))).pre_enqueue(None)
+    assert status.code is Code.ERROR
+    assert status.message.startswith("running PreEnqueue plugin \"Answering\": KeyError: 'k' (test_guard.py:")
+    assert guarded(Answering(pre_enqueue=None)).pre_enqueue(None).code is Code.ERROR
+    result = guarded(Answering(post_filter=SystemExit(3))).post_filter(None)
+    assert isinstance(result, PostFilterResult)
+    assert result.status.message.startswith('running PostFilter plugin "Answering": SystemExit: 3 (test_guard.py:')
+
+
+def test_an_interrupt_is_not_kept_from_the_user() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        guarded(Answering(score=KeyboardInterrupt())).score(None, None, ROWS)

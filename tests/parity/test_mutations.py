@@ -1,0 +1,30 @@
+"""Nodewise and the real kube-scheduler agree on odd clusters that no generator profile makes."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests import seeds
+from tests.oracle import Oracle
+from tests.parity.comparison import compare_answers
+from tests.parity.mutation import mutated
+from tests.parity.trial import PROFILES, cluster_of, trial_for
+
+N_SEEDS = int(os.environ.get("NODEWISE_PARITY_SEEDS", "4"))
+N_CHANGES = (10, 40, 120)
+
+
+@pytest.mark.parametrize("number", range(N_SEEDS))
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_verdict_and_placement_in_an_odd_cluster_is_that_of_kube_scheduler(
+    oracle: Path, tmp_path: Path, profile: str, number: int
+) -> None:
+    seed = seeds.derived_seed("mutations", profile, number)
+    trial, n_changes = trial_for(profile, seed), N_CHANGES[number % len(N_CHANGES)]
+    objects = mutated(json.loads(cluster_of(Oracle(oracle), trial)), seed, n_changes)
+    cluster = tmp_path / "cluster.json"
+    cluster.write_text(json.dumps(objects))
+    outcome = compare_answers(Oracle(oracle), cluster, f"{trial}, {n_changes} changes")
+    assert outcome.is_equal, f"{outcome}\n{seeds.VARIABLE}={seeds.base_seed()}"
