@@ -1,8 +1,9 @@
-# Targets: setup, demo, check, test, parity, bench, oracle, docs. Figures and seeds are variables: make parity SEEDS=20
+# Targets: setup, demo, check, test, deep, parity, bench, oracle, docs. Figures and seeds are variables: make parity SEEDS=20
 PYTHON ?= python3
 SEEDS ?= 200
-PROFILES ?= basic,affinity,spread,mixed
+PROFILES ?= basic,affinity,spread,mixed,volumes
 JOBS ?= 2
+DEEP ?= tests/state
 EXAMPLE := examples/cluster.yaml
 POD_THAT_FITS_NOWHERE := shop/giant
 POD_THAT_FITS := shop/web-1
@@ -13,7 +14,7 @@ ORACLE := .build/oracle
 ORACLE_SOURCES := $(wildcard tools/oracle/*.go) tools/oracle/go.mod tools/oracle/go.sum
 
 .DEFAULT_GOAL := test
-.PHONY: setup demo check test parity bench oracle docs clean
+.PHONY: setup demo check test deep parity bench oracle docs clean
 
 setup: $(STAMP)
 
@@ -38,6 +39,10 @@ check: setup
 test: check oracle
 	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m pytest -n $(JOBS)
 
+# 5,000 examples for every property, 5,000 sequences for every state machine; DEEP names the tests.
+deep: setup oracle
+	HYPOTHESIS_PROFILE=deep NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m pytest -n $(JOBS) $(DEEP)
+
 parity: setup oracle
 	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m tests.parity.compare --seeds $(SEEDS) --profiles $(PROFILES)
 
@@ -45,6 +50,7 @@ bench: setup oracle
 	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m bench.against_oracle
 	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m bench.startup
 	$(BIN)/python -m bench.caches
+	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m bench.cache
 
 oracle: $(ORACLE)
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.scheduling import BenchError, Run, Shape, check_placement, cluster_file, run_kube_scheduler, run_nodewise
+from bench.storage import with_csi_volumes
 from tests.oracle import Oracle, find_oracle
 
 # Spreading and affinity have fewer pending pods: kube-scheduler places some 50 a second.
@@ -18,6 +19,7 @@ SHAPES = (
     Shape("anti-affinity", "perf-new-antiaffinity", 5_000, 50_000, 1_000, target_ratio=30),
     Shape("preferred affinity", "perf-preferred-affinity", 5_000, 50_000, 1_000, target_ratio=30),
     Shape("100 deployments interleaved", "perf-deployments", 5_000, 5_000, 2_000, target_ratio=5),
+    Shape("CSI volumes", "perf-basic", 5_000, 5_000, 1_000, target_ratio=5, change=with_csi_volumes),
 )
 
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -31,6 +32,8 @@ class Shape:
     n_running: int
     n_pending: int
     target_ratio: int
+    change: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """What is done to the cluster that the oracle makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +46,15 @@ class Run:
 
 def cluster_file(oracle: Oracle, shape: Shape) -> Path:
     """Give the shape's cluster, generated at its first use or after the oracle has changed."""
-    name = f"{shape.profile}-{shape.n_nodes}-{shape.n_running}-{shape.n_pending}.json"
+    changed = f"-{shape.change.__name__}" if shape.change is not None else ""
+    name = f"{shape.profile}-{shape.n_nodes}-{shape.n_running}-{shape.n_pending}{changed}.json"
     cluster = CACHE / name
     if not cluster.exists() or cluster.stat().st_mtime < oracle.binary.stat().st_mtime:
         CACHE.mkdir(parents=True, exist_ok=True)
         sizes = {"n_nodes": shape.n_nodes, "n_pods": shape.n_running, "n_pending": shape.n_pending}
         text = oracle.generate(shape.profile, seed=1, **sizes)
+        if shape.change is not None:
+            text = json.dumps(shape.change(json.loads(text))).encode()
         partial = cluster.with_suffix(".partial")
         partial.write_bytes(text)
         partial.rename(cluster)

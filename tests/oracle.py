@@ -45,6 +45,13 @@ class Oracle:
         (timings,) = _json_lines(self._run("loop", *flags, str(cluster)))
         return timings
 
+    def snapshot(self, *, n_nodes: int, n_pods: int, n_changes: int, n_spots: int) -> dict[str, Any]:
+        """Time the scheduler's cache over nodes and pods of its own making."""
+        sizes = ("--nodes", str(n_nodes), "--pods", str(n_pods), "--changes", str(n_changes), "--spots", str(n_spots))
+        timings: dict[str, Any]
+        (timings,) = _json_lines(self._run("snapshot", *sizes))
+        return timings
+
     def _run(self, *args: str) -> bytes:
         done = subprocess.run([self.binary, *args], capture_output=True, check=False)
         if done.returncode != 0:

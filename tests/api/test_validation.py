@@ -157,6 +157,11 @@ def test_weights_lie_between_1_and_100(weight: int) -> None:
     assert any("must be in the range 1-100" in p for p in pod_problems(affinity={"podAffinity": preferred}))
 
 
+@pytest.mark.parametrize("operator", ["Lt", "Gt"])
+def test_a_toleration_that_compares_numbers_is_accepted_whatever_the_feature_gate(operator: str) -> None:
+    assert pod_problems(tolerations=[{"key": "a", "operator": operator, "value": "5", "effect": "NoSchedule"}]) == []
+
+
 def test_a_pod_affinity_term_needs_a_topology_key() -> None:
     required: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": [{"labelSelector": {}}]}
     assert any("topologyKey: Required value" in p for p in pod_problems(affinity={"podAffinity": required}))

@@ -156,14 +156,12 @@ def test_aliases_in_a_configuration_count_as_what_they_stand_for(tmp_path: Path)
         (["explain", "F", "q"], "no pending pod q in the input"),
         (["explain", "F", "other/p"], "no pending pod other/p in the input; did you mean default/p?"),
         (["explain", "F", "busy"], "pod default/busy is on node n1 already; explain judges pending pods"),
-        (["explain", "F", "foreign"], "pod default/foreign has scheduler name 'x', which no profile has"),
         (["explain", "F", "p", "--all"], "give the pod p or --all, not both"),
     ],
 )
 def test_a_command_line_that_cannot_be_followed_is_refused(tmp_path: Path, argv: list[str], message: str) -> None:
     running = pod("busy").replace("spec: {", "spec: {nodeName: n1, ")
-    foreign = pod("foreign").replace("spec: {", "spec: {schedulerName: x, ")
-    good = write(tmp_path / "good.yaml", node() + pod() + running + foreign)
+    good = write(tmp_path / "good.yaml", node() + pod() + running)
     assert_refused(nodewise(*(good if argument == "F" else argument for argument in argv)), message)
 
 

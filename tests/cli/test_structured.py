@@ -62,3 +62,9 @@ def test_all_that_was_refused_stands_in_the_document_and_on_standard_error(clust
         said = [line.removeprefix("nodewise: ") for line in completed.stderr.splitlines()]
         for error, line in zip(errors, said, strict=True):
             assert line == ": ".join(error[key] for key in ("source", "object", "field", "message"))
+
+
+def test_a_pod_of_another_scheduler_is_listed_as_one_that_would_not_be_tried(tmp_path: Path) -> None:
+    foreign = pod("foreign").replace("spec: {", "spec: {schedulerName: other, ")
+    lines = nodewise("explain", write(tmp_path / "c.yaml", node() + foreign), "--all", "-o", "jsonl").json_lines()
+    assert lines == [{"pod": "default/foreign", "skipped": 'no profile for scheduler name "other"'}]

@@ -75,6 +75,11 @@ def blocks_of(page: Path) -> list[Block]:
     return [Block(m[1], m[2], text.count("\n", 0, m.start()) + 1) for m in _FENCE.finditer(text)]
 
 
+def prose_of(page: Path) -> str:
+    """Return the text of a page without its fenced blocks."""
+    return _FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
 def steps_of(block: Block) -> Iterator[Step]:
     """Yield the commands of a console block; a backslash at the end of a line joins the next one to it."""
     for step in _STEP.finditer(block.text):

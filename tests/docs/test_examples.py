@@ -10,7 +10,7 @@ import yaml
 from examples.plugins.avoid_draining import AvoidDraining
 from examples.plugins.keep_headroom import KeepHeadroom
 from nodewise.testing.check_plugin import check_plugin
-from tests.docs.markdown import ExampleError, is_shown, run_page
+from tests.docs.markdown import ExampleError, is_shown, prose_of, run_page
 from tests.oracle import PROJECT_ROOT
 
 DOCS = PROJECT_ROOT / "docs"
@@ -26,7 +26,7 @@ def test_a_page_shows_what_happens(page: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_links_to_what_is_there(page: Path) -> None:
-    missing = [link for link in _LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+    missing = [link for link in _LINK.findall(prose_of(page)) if not (page.parent / link).exists()]
     assert not missing
 
 

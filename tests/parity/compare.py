@@ -1,4 +1,4 @@
-"""Compare nodewise with the real kube-scheduler on many fresh random clusters: ``make parity``."""
+"""Compare nodewise with the real kube-scheduler on many fresh random clusters (``make parity``), or on given files."""
 
 import argparse
 import sys
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests import seeds
 from tests.oracle import BUILD_DIR, Oracle, find_oracle
+from tests.parity.comparison import compare_answers
 from tests.parity.trial import PROFILES, Trial, cluster_of, run_trial, trial_for
 
 KEPT = BUILD_DIR / "parity"
@@ -29,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the trials that the command line asks for; exit code 0 says that nothing differs."""
     options = _parse(argv)
     oracle = find_oracle()
+    if options.files:
+        return _compare_files(oracle, options.files, options.config)
     trials = list(_trials(options.profiles, options.seeds, options.seed))
     print(f"{len(trials)} clusters; {seeds.VARIABLE}={seeds.base_seed()}", flush=True)
     started = time.monotonic()
@@ -51,9 +54,18 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--profiles", default=",".join(PROFILES), help="comma-separated (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="one generator seed, to repeat a failure")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="clusters to compare instead")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="a KubeSchedulerConfiguration for the files")
     options = parser.parse_args(argv)
     options.profiles = options.profiles.split(",")
     return options
+
+
+def _compare_files(oracle: Oracle, files: Sequence[Path], config: Path | None) -> int:
+    outcomes = [compare_answers(oracle, file, str(file), config) for file in files]
+    for outcome in outcomes:
+        print(outcome if outcome.stopped_at or not outcome.is_equal else f"{outcome}: equal")
+    return 0 if all(outcome.is_equal for outcome in outcomes) else 1
 
 
 def _trials(profiles: Sequence[str], n_seeds: int, only_seed: int | None) -> Iterator[Trial]:

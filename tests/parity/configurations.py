@@ -13,6 +13,7 @@ SCORING = (
     "NodeResourcesFit",
     "PodTopologySpread",
     "TaintToleration",
+    "VolumeBinding",
 )
 FILTERING = ("NodeName", "NodePorts", "NodeUnschedulable", *SCORING[1:3], *SCORING[4:])
 KEYS = ("kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region", "rack", "disk")
@@ -87,13 +88,14 @@ def _points(generator: random.Random) -> Json:
     plugins: Json = _without_preemption(generator)
     off = generator.sample(SCORING, generator.randint(1, 3))
     plugins["score"] = {"disabled": [{"name": name} for name in off]}
+    again = generator.choice(off)
     if generator.random() < 0.5:
-        again = generator.choice(off)
         plugins["score"]["enabled"] = [{"name": again, "weight": generator.choice([2, 7])}]
     if generator.random() < 0.5:
         plugins["filter"] = {"disabled": [{"name": generator.choice(FILTERING)}]}
     if generator.random() < 0.3:
-        name = generator.choice(["ImageLocality", "TaintToleration", "NodeResourcesBalancedAllocation"])
+        # not the one that scores again: without its PreScore, kube-scheduler fails every pod
+        name = next(n for n in ("ImageLocality", "TaintToleration") if n != again)
         plugins["multiPoint"] = {"disabled": [{"name": name}]}
     return plugins
 
@@ -182,4 +184,10 @@ def _preemption(generator: random.Random) -> tuple[str, Json]:
     return "DefaultPreemption", {"minCandidateNodesPercentage": percentage, "minCandidateNodesAbsolute": absolute}
 
 
-ARGUMENTS = (_fit, _balance, _inter_pod_affinity, _spread, _node_affinity, _preemption)
+def _volume_binding(generator: random.Random) -> tuple[str, Json]:
+    at = sorted(generator.sample(range(101), generator.randint(1, 4)))
+    shape = [{"utilization": utilization, "score": generator.randint(0, 10)} for utilization in at]
+    return "VolumeBinding", {"shape": shape}
+
+
+ARGUMENTS = (_fit, _balance, _inter_pod_affinity, _spread, _node_affinity, _preemption, _volume_binding)

@@ -7,6 +7,7 @@ from typing import Any
 # Within one rejection the oracle's NodeResourcesFit names scalar resources in Go's random map order.
 UNORDERED_REASONS = frozenset({"NodeResourcesFit"})
 DID_NOT_HELP = "preemption did not help: "
+CLAIMS_MISSING = "DynamicResources: "
 GAVE_UP = "timed out waiting for "
 ABSENT = "(absent)"
 
@@ -41,8 +42,8 @@ def evaluation_differences(oracle: Sequence[Json], nodewise: Sequence[Json]) -> 
 def placement_differences(oracle: Sequence[Json], nodewise: Sequence[Json]) -> list[Difference]:
     """Compare ``oracle schedule`` with the ``pods`` of ``nodewise simulate``, pod by pod.
 
-    A pod that no profile is responsible for, or that is being deleted, is not in nodewise's list. Where the oracle gives
-    up (see `given_up_at`) nothing more is compared.
+    A pod that no profile is responsible for, or that is being deleted, is not in nodewise's list. Where the oracle
+    gives up (see `given_up_at`) nothing more is compared.
     """
     stop = given_up_at(oracle)
     if stop:
@@ -50,7 +51,7 @@ def placement_differences(oracle: Sequence[Json], nodewise: Sequence[Json]) -> l
         left_out = {line["pod"] for line in oracle[n_compared:]}
         oracle = oracle[:n_compared]
         nodewise = [line for line in nodewise if line["pod"] not in left_out]
-    tried = [line for line in oracle if not line.get("skipped") or _is_gated(line)]
+    tried = [line for line in oracle if not line.get("skipped") or _is_gated(line) or _waits_for_claims(line)]
     return list(_pairwise(_by(tried, "pod"), _by(nodewise, "pod"), _placement_differences))
 
 
@@ -116,6 +117,10 @@ def _placement_differences(pod: str, oracle: Json, nodewise: Json) -> Iterator[D
         yield from _compare(pod, "reason", "SchedulingGated", nodewise.get("reason"))
         yield from _compare(pod, "node", None, nodewise.get("node"))
         return
+    if _waits_for_claims(oracle):
+        yield from _compare(pod, "reason", "Unschedulable", nodewise.get("reason"))
+        yield from _compare(pod, "message", oracle["skipped"], f"{CLAIMS_MISSING}[{nodewise.get('message')}]")
+        return
     if failed := oracle.get("error"):
         if nodewise.get("reason") != "SchedulerError":
             yield Difference(pod, "error", failed, nodewise.get("message"))
@@ -134,6 +139,11 @@ def _placement_differences(pod: str, oracle: Json, nodewise: Json) -> Iterator[D
 def _is_gated(line: Json) -> bool:
     """Whether a PreEnqueue plugin keeps the pod out of the queue."""
     return str(line.get("skipped", "")).startswith("SchedulingGates: ")
+
+
+def _waits_for_claims(line: Json) -> bool:
+    """Whether the pod is not tried before its resource claims are there."""
+    return str(line.get("skipped", "")).startswith(CLAIMS_MISSING)
 
 
 def _compare(

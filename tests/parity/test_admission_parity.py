@@ -65,7 +65,8 @@ def ours(loaded: LoadedCluster) -> dict[Key, Any]:
         *objects.replication_controllers,
         *objects.replica_sets,
         *objects.stateful_sets,
-        *objects.device_classes,
+        *objects.storage,
+        *objects.device_objects,
         # The two that every cluster has are not in the input.
         *(c for c in objects.priority_classes.values() if c.metadata.uid),
     ]
@@ -89,7 +90,7 @@ def check(oracle: Path, cluster: Path) -> None:
     assert [key for key in found if key[0] == "Pod"] == [key for key in expected if key[0] == "Pod"]
 
 
-@pytest.mark.parametrize("profile", ["basic", "affinity", "spread", "mixed"])
+@pytest.mark.parametrize("profile", ["basic", "affinity", "spread", "mixed", "volumes"])
 def test_generated_clusters_are_stored_alike(oracle: Path, tmp_path: Path, fresh_seed: int, profile: str) -> None:
     cluster = tmp_path / "cluster.json"
     for seed in range(fresh_seed, fresh_seed + 5):

@@ -12,7 +12,7 @@ from tests.parity.comparison import compare_answers
 from tests.parity.configurations import configuration, with_two_schedulers
 from tests.parity.trial import cluster_of, trial_for
 
-PROFILES = ("affinity", "spread", "mixed")
+PROFILES = ("affinity", "spread", "mixed", "volumes")
 N_SEEDS = int(os.environ.get("NODEWISE_PARITY_SEEDS", "4"))
 
 

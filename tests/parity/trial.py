@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.oracle import Oracle
 from tests.parity.comparison import Outcome, compare_answers
 
-PROFILES = ("basic", "affinity", "spread", "mixed")
+PROFILES = ("basic", "affinity", "spread", "mixed", "volumes", "dra")
 
 
 @dataclass(frozen=True, slots=True)

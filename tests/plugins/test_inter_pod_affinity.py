@@ -121,15 +121,26 @@ def test_verdicts_and_scores_are_those_of_the_rule_while_the_cluster_changes(
             found = None if state is None else plugin.pre_score(state, columns, mask)
             expected = scores(world, pod, feasible, hard_weight=hard_weight, ignores_existing=ignores_existing)
             if found is None or expected is None:
-                # opposite preferences may cancel out in the counts: kube-scheduler then scores 0 instead of skipping
                 assert found is None
-                assert expected is None or not any(raw for raw, _ in expected.values())
+                assert expected is None
                 continue
             raw = plugin.score(found, columns, ALL_ROWS)
             normalized = dict(zip(np.flatnonzero(mask), plugin.normalize(found, raw[mask]), strict=True))
             rows = {name: columns.rows[name] for name in feasible}
             assert {name: (raw[row], normalized[row]) for name, row in rows.items()} == expected
         world.change(random_pod(rng))
+
+
+def test_opposite_preferences_that_cancel_out_score_0_instead_of_taking_the_plugin_out() -> None:
+    preferred = PodAffinity(preferred=(WeightedPodAffinityTerm(5, term()),))
+    torn = make_pod("torn", node="a1", affinity=Affinity(pod_affinity=preferred, pod_anti_affinity=preferred))
+    snapshot = make_snapshot(NODES, [torn])
+    plugin = InterPodAffinity(None, FakeHandle(snapshot))
+    state = plugin.compile(make_pod("new", labels={"app": "web"}), snapshot)
+    assert state is not None
+    found = plugin.pre_score(state, snapshot.columns, snapshot.columns.alive)
+    assert found is not None
+    assert not plugin.score(found, snapshot.columns, ALL_ROWS).any()
 
 
 @given(st.randoms(use_true_random=False))

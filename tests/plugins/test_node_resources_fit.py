@@ -57,6 +57,13 @@ def test_every_resource_that_is_lacking_is_named() -> None:
     assert failures(NodeResourcesFit, pod, nodes, running) == {"n1": Status.unschedulable(*reasons)}
 
 
+def test_an_amount_beyond_int64_wraps_around_as_in_go_and_has_room() -> None:
+    nodes = [make_node("n1", "7Ei", "1Gi"), make_node("n2", "2", "1Gi")]
+    running = [make_pod("old", "1500m", "1Gi", node="n1")]
+    pod = make_pod("new", "1", "1Mi")
+    assert failures(NodeResourcesFit, pod, nodes, running) == {"n1": Status.unschedulable("Insufficient memory")}
+
+
 def test_a_request_beyond_the_node_itself_makes_the_whole_rejection_unresolvable() -> None:
     nodes = [make_node("n1", "2", "4Gi")]
     running = [make_pod("old", memory="3Gi", node="n1")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -45,6 +45,7 @@ class PreemptionHandle:
 
     snapshot: Snapshot
     random: random.Random | None = None
+    nominator: Nominations = field(default_factory=Nominations)
 
     @property
     def listers(self) -> Listers:

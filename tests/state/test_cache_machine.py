@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from nodewise.errors import CacheError
 from nodewise.state.affinity_terms import TermRole
 from nodewise.state.cache import SchedulerCache
+from nodewise.state.log_message import LOGGER
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.pod_states import AssumedPodExpiry, PodPhase
 from nodewise.state.snapshot import Snapshot
@@ -35,7 +36,7 @@ pod_parts = st.fixed_dictionaries(
 # What one of several threads does with a pod of its own; every step leaves the pod known or unknown as noted.
 STORIES = {
     "bound": ("assume", "finish", "confirm"),
-    "came bound": ("add", "update"),
+    "came bound": ("confirm", "update"),
     "not bound": ("assume", "forget"),
     "deleted while binding": ("assume", "finish", "remove_assumed"),
     "lived and died": ("assume", "confirm", "update", "remove"),
@@ -51,11 +52,38 @@ def answer(operation: Callable[..., object], *args: Any) -> str | None:
     return None
 
 
+def cache_steps(cache: SchedulerCache) -> dict[str, Callable[[PodInfo, PodInfo], object]]:
+    """Return the steps of a story: each is given a pod as it was assumed and as the API has it."""
+    return {
+        "assume": lambda pod, newer: cache.assume_pod(pod),
+        "finish": lambda pod, newer: cache.finish_binding(pod, 0.0),
+        "forget": lambda pod, newer: cache.forget_pod(pod),
+        "remove_assumed": lambda pod, newer: cache.remove_assumed_pod(pod),
+        "confirm": lambda pod, newer: cache.add_pod(newer),
+        "update": lambda pod, newer: cache.update_pod(newer, newer),
+        "remove": lambda pod, newer: cache.remove_pod(newer),
+    }
+
+
+def model_steps(model: CacheModel) -> dict[str, Callable[[PodInfo, PodInfo], object]]:
+    """Return the same for the model."""
+    return {
+        "assume": lambda pod, newer: model.assume(pod),
+        "finish": lambda pod, newer: model.finish_binding(pod, 0.0),
+        "forget": lambda pod, newer: model.forget(pod),
+        "remove_assumed": lambda pod, newer: model.forget(pod),
+        "confirm": lambda pod, newer: model.add(newer),
+        "update": lambda pod, newer: model.update(newer, newer),
+        "remove": lambda pod, newer: model.remove(newer),
+    }
+
+
 class CacheMachine(RuleBasedStateMachine):
     """Random operations on one cache, watched by a snapshot that is updated always and one now and then."""
 
     def __init__(self) -> None:
         super().__init__()
+        LOGGER.disabled = True
         self.cache = SchedulerCache(expiry=AssumedPodExpiry(TTL_S))
         self.snapshot = Snapshot()
         self.rare = Snapshot()
@@ -158,31 +186,15 @@ class CacheMachine(RuleBasedStateMachine):
         start = threading.Barrier(len(stories) + 1)
         failures: list[BaseException] = []
 
-        def live(cache: SchedulerCache | CacheModel, story: str, pod: PodInfo) -> None:
+        def live(steps: dict[str, Callable[[PodInfo, PodInfo], object]], story: str, pod: PodInfo) -> None:
             newer = small_pod(pod.uid, pod.node_name, cpu=3, phase="Running")
-            is_real = isinstance(cache, SchedulerCache)
             for step in STORIES[story]:
-                match step:
-                    case "assume":
-                        refusal = answer(cache.assume_pod if is_real else cache.assume, pod)
-                    case "finish":
-                        refusal = answer(cache.finish_binding, pod, self.now_s)
-                    case "forget":
-                        refusal = answer(cache.forget_pod if is_real else cache.forget, pod)
-                    case "remove_assumed":
-                        refusal = answer(cache.remove_assumed_pod if is_real else cache.forget, pod)
-                    case "confirm" | "add":
-                        refusal = answer(cache.add_pod if is_real else cache.add, newer)
-                    case "update":
-                        refusal = answer(cache.update_pod if is_real else cache.update, newer, newer)
-                    case _:
-                        refusal = answer(cache.remove_pod if is_real else cache.remove, newer)
-                assert refusal is None
+                assert steps[step](pod, newer) is None
 
         def run(story: str, pod: PodInfo) -> None:
             start.wait()
             try:
-                live(self.cache, story, pod)
+                live(cache_steps(self.cache), story, pod)
             except BaseException as error:
                 failures.append(error)
 
@@ -197,7 +209,7 @@ class CacheMachine(RuleBasedStateMachine):
             thread.join()
         assert not failures
         for (story, _), pod in zip(stories, pods, strict=True):
-            live(self.model, story, pod)
+            live(model_steps(self.model), story, pod)
         self.adopt_what_threads_decide()
 
     def adopt_what_threads_decide(self) -> None:
@@ -293,14 +305,12 @@ class CacheMachine(RuleBasedStateMachine):
         assert generations == sorted(set(generations), reverse=True)
         assert {info.name for info in infos} == self.model.names()
         assert len(infos) == self.cache.node_count()
-        for newer, older in zip(infos, infos[1:], strict=False):
-            assert newer.older is older
-            assert older.newer is newer
 
     @precondition(lambda self: self.watched)
     @invariant()
     def counts_of_terms_are_live(self) -> None:
         counts, term = self.watched
+        self.snapshot.update(self.cache)
         rows = counts.by_row(self.snapshot.columns.n_rows)
         terms_of = self.snapshot.pods.terms_of
         for name, row in self.snapshot.columns.rows.items():
@@ -308,10 +318,11 @@ class CacheMachine(RuleBasedStateMachine):
             assert rows[row] == sum(term in terms_of(pod).required_anti_affinity for pod in here)
 
     def teardown(self) -> None:
+        LOGGER.disabled = False
         for pod in list(self.model.pods.values()):
-            self.cache.remove_pod(pod)
+            assert answer(self.cache.remove_pod, pod) is self.model.remove(pod) is None
         for name in list(self.model.nodes):
-            self.cache.remove_node(name)
+            assert answer(self.cache.remove_node, name) is self.model.remove_node(name) is None
         assert self.cache.node_count() == self.cache.pod_count() == 0
         assert list(self.cache.newest_first()) == []
         assert len(self.cache.nodes.images) == len(self.cache.nodes.tree) == 0

@@ -159,5 +159,5 @@ def test_a_tree_with_a_node_that_the_cache_has_not_is_reported_in_every_cycle() 
     cache.nodes.tree.add_node(small_node("stranger"))
     for uid in "pq":
         cache.add_pod(small_pod(uid, "n0"))
-        with pytest.raises(SnapshotError, match="NodeInfoList=1 not equal to length of nodes in tree=2 "):
+        with pytest.raises(SnapshotError, match=r"NodeInfoList=1 not equal to length of nodes in tree=2 "):
             snapshot.update(cache)

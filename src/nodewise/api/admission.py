@@ -169,4 +169,9 @@ def _created_status(pod: Pod) -> PodStatus:
     if pod.status.phase:
         return pod.status
     conditions = (_GATED,) if pod.spec.scheduling_gates else ()
-    return PodStatus(phase="Pending", nominated_node_name=pod.status.nominated_node_name, conditions=conditions)
+    return PodStatus(
+        phase="Pending",
+        nominated_node_name=pod.status.nominated_node_name,
+        conditions=conditions,
+        resource_claim_statuses=pod.status.resource_claim_statuses,
+    )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodewise.api.field_errors import InvalidFieldError
+from nodewise.api.defaults_devices import default_device_object
+from nodewise.api.defaults_storage import default_claim_template, default_pod_volumes, default_storage
+from nodewise.api.devices import DeviceObject
 from nodewise.api.objects import (
     AnyObject,
     Container,
@@ -26,22 +28,17 @@ from nodewise.api.objects import (
     PriorityClass,
     ReplicaSet,
     ReplicationController,
-    ResourceList,
     ResourceRequirements,
     StatefulSet,
+    StorageObject,
     replace,
 )
-from nodewise.api.quantity import parse_quantity
-from nodewise.errors import QuantityError
+from nodewise.api.rounding import rounded
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 # What a policy/v1beta1 budget with an empty selector is stored with: it matches no pod.
 _MATCHES_NO_POD = LabelSelectorRequirement("pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match", "Exists", ())
-
-# Amounts already known to be whole milli-units, so that a cluster's few distinct texts are parsed once.
-_exact_amounts: set[str] = set()
-_MAX_EXACT_AMOUNTS = 1 << 16
 
 
 def default_object(obj: AnyObject, api_version: str = "") -> AnyObject:
@@ -71,9 +68,19 @@ def default_object(obj: AnyObject, api_version: str = "") -> AnyObject:
     if isinstance(obj, (ReplicaSet, StatefulSet, Deployment, DaemonSet)):
         template = _default_template(obj.spec.template, "spec.template")
         replicas = 1 if obj.spec.replicas is None else obj.spec.replicas
-        return replace(obj, spec=replace(obj.spec, replicas=replicas, template=template))  # type: ignore[no-any-return]
+        changes: dict[str, Any] = {"replicas": replicas, "template": template}
+        if obj.spec.volume_claim_templates:
+            changes["volume_claim_templates"] = tuple(
+                default_claim_template(claim, f"spec.volumeClaimTemplates[{index}]")
+                for index, claim in enumerate(obj.spec.volume_claim_templates)
+            )
+        return replace(obj, spec=replace(obj.spec, **changes))  # type: ignore[no-any-return]
     if isinstance(obj, Job):
         return replace(obj, spec=_default_job_spec(obj.spec, "spec"))  # type: ignore[no-any-return]
+    if isinstance(obj, StorageObject):
+        return default_storage(obj)
+    if isinstance(obj, DeviceObject):
+        return default_device_object(obj)
     if isinstance(obj, CronJob):
         job_template = obj.spec.job_template
         job_template = replace(job_template, spec=_default_job_spec(job_template.spec, "spec.jobTemplate.spec"))
@@ -112,6 +119,8 @@ def default_pod_spec(spec: PodSpec, path: str = "spec", *, is_template: bool) ->
         resources = _rounded_requirements(spec.resources, f"{path}.resources")
         if resources is not spec.resources:
             changes["resources"] = resources
+    if spec.volumes and (volumes := default_pod_volumes(spec.volumes, f"{path}.volumes")) is not spec.volumes:
+        changes["volumes"] = volumes
     if not spec.scheduler_name:
         changes["scheduler_name"] = DEFAULT_SCHEDULER_NAME
     if not spec.restart_policy:
@@ -140,26 +149,6 @@ def _default_container(container: Container, path: str, *, is_template: bool, ho
             for port in container.ports
         )
     return replace(container, **changes) if changes else container
-
-
-def rounded(amounts: ResourceList, path: str) -> ResourceList:
-    """Return the amounts rounded up to milli-units, as text; the same dict when none changes."""
-    changes: ResourceList = {}
-    for name, raw in amounts.items():
-        if raw.__class__ is str and raw in _exact_amounts:
-            continue
-        try:
-            quantity = parse_quantity("0" if raw is None else raw)
-        except QuantityError as error:
-            raise InvalidFieldError(f"{path}[{name}]", str(error)) from error
-        exact = quantity.round_up_milli()
-        if exact != quantity:
-            changes[name] = str(exact)
-        elif raw is None or isinstance(raw, int):
-            changes[name] = str(raw or 0)
-        elif isinstance(raw, str) and len(raw) < 32 and len(_exact_amounts) < _MAX_EXACT_AMOUNTS:
-            _exact_amounts.add(raw)
-    return {**amounts, **changes} if changes else amounts
 
 
 def _rounded_requirements(requirements: ResourceRequirements, path: str) -> ResourceRequirements:

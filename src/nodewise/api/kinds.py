@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nodewise.api import objects
+from nodewise.api import devices, objects, storage
 
 
 class Kind(NamedTuple):
@@ -18,6 +18,7 @@ class Kind(NamedTuple):
 
 _APPS = ("apps/v1", "apps/v1beta2", "apps/v1beta1")
 _BATCH = ("batch/v1", "batch/v1beta1")
+_STORAGE = ("storage.k8s.io/v1", "storage.k8s.io/v1beta1")
 _RESOURCE = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1", "resource.k8s.io/v1alpha3")
 
 KINDS: dict[str, Kind] = {
@@ -35,7 +36,18 @@ KINDS: dict[str, Kind] = {
             is_namespaced=False,
         ),
         Kind("PodDisruptionBudget", objects.PodDisruptionBudget, ("policy/v1", "policy/v1beta1")),
-        Kind("DeviceClass", objects.DeviceClass, _RESOURCE[:3], is_namespaced=False),
+        Kind("DeviceClass", devices.DeviceClass, _RESOURCE[:3], is_namespaced=False),
+        Kind("ResourceClaim", devices.ResourceClaim, _RESOURCE[:3]),
+        Kind("ResourceClaimTemplate", devices.ResourceClaimTemplate, _RESOURCE[:3]),
+        Kind("ResourceSlice", devices.ResourceSlice, _RESOURCE[:3], is_namespaced=False),
+        Kind("DeviceTaintRule", devices.DeviceTaintRule, _RESOURCE, is_namespaced=False),
+        Kind("PersistentVolume", storage.PersistentVolume, ("v1",), is_namespaced=False),
+        Kind("PersistentVolumeClaim", storage.PersistentVolumeClaim, ("v1",)),
+        Kind("StorageClass", storage.StorageClass, _STORAGE, is_namespaced=False),
+        Kind("CSINode", storage.CSINode, _STORAGE, is_namespaced=False),
+        Kind("CSIDriver", storage.CSIDriver, _STORAGE, is_namespaced=False),
+        Kind("CSIStorageCapacity", storage.CSIStorageCapacity, (*_STORAGE, "storage.k8s.io/v1alpha1")),
+        Kind("VolumeAttachment", storage.VolumeAttachment, (*_STORAGE, "storage.k8s.io/v1alpha1"), is_namespaced=False),
         Kind("ReplicaSet", objects.ReplicaSet, ("apps/v1", "apps/v1beta2")),
         Kind("StatefulSet", objects.StatefulSet, _APPS),
         Kind("Deployment", objects.Deployment, _APPS),
@@ -48,22 +60,12 @@ KINDS: dict[str, Kind] = {
 # Kinds that kube-scheduler's informers watch too: no rule here reads them, yet they take a place in the input order.
 WATCHED_KINDS = frozenset(
     {
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "StorageClass",
-        "CSINode",
-        "CSIDriver",
-        "CSIStorageCapacity",
-        "VolumeAttachment",
-        "ResourceClaim",
-        "ResourceSlice",
-        "DeviceTaintRule",
         "PodGroup",
         "CompositePodGroup",
     }
 )
 # Kinds that only controllers read: kube-scheduler never sees them, so they take no place in the input order.
-CONTROLLER_KINDS = frozenset({"Deployment", "DaemonSet", "Job", "CronJob"})
+CONTROLLER_KINDS = frozenset({"Deployment", "DaemonSet", "Job", "CronJob", "ResourceClaimTemplate"})
 
 _BUILT_IN_GROUPS = frozenset(
     {"", "apps", "batch", "policy", "extensions", "scheduling.k8s.io", "resource.k8s.io", "storage.k8s.io"}

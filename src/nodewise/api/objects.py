@@ -7,74 +7,65 @@ Lists are tuples and structs are frozen: a part of a spec can be a dictionary ke
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct, field
+from msgspec import field
 
-Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
-Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-Time = Annotated[datetime, Meta(tz=True)]
-# The text or number of a quantity, exactly as written (`float_hook=str` keeps JSON floats as text).
-ResourceList = dict[str, Any]
-
-
-class Object(Struct, frozen=True, rename="camel", gc=False, forbid_unknown_fields=False):
-    """Base of every struct here: frozen, camelCase on the wire, unknown fields skipped."""
-
-
-# --- metadata and selectors -------------------------------------------------------------------------------------------
-
-
-class OwnerReference(Object, frozen=True):
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool = False
-
-
-class ObjectMeta(Object, frozen=True):
-    name: str = ""
-    generate_name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-    creation_timestamp: Time | None = None
-    deletion_timestamp: Time | None = None
-    owner_references: tuple[OwnerReference, ...] = ()
-
-
-class LabelSelectorRequirement(Object, frozen=True):
-    key: str = ""
-    operator: str = ""
-    values: tuple[str, ...] = ()
-
-
-class LabelSelector(Object, frozen=True):
-    match_labels: dict[str, str] = {}
-    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
-
+from nodewise.api.devices import DeviceObject, PodResourceClaimStatus
+from nodewise.api.meta import (
+    Int32 as Int32,
+)
+from nodewise.api.meta import (
+    Int64 as Int64,
+)
+from nodewise.api.meta import (
+    LabelSelector as LabelSelector,
+)
+from nodewise.api.meta import (
+    LabelSelectorRequirement as LabelSelectorRequirement,
+)
+from nodewise.api.meta import (
+    NodeSelector as NodeSelector,
+)
+from nodewise.api.meta import (
+    NodeSelectorRequirement as NodeSelectorRequirement,
+)
+from nodewise.api.meta import (
+    NodeSelectorTerm as NodeSelectorTerm,
+)
+from nodewise.api.meta import (
+    Object as Object,
+)
+from nodewise.api.meta import (
+    ObjectMeta as ObjectMeta,
+)
+from nodewise.api.meta import (
+    OwnerReference as OwnerReference,
+)
+from nodewise.api.meta import (
+    ResourceList as ResourceList,
+)
+from nodewise.api.meta import (
+    Time as Time,
+)
+from nodewise.api.storage import (
+    ISCSI,
+    RBD,
+    AWSElasticBlockStore,
+    AzureDisk,
+    Cinder,
+    EphemeralVolumeSource,
+    GCEPersistentDisk,
+    OtherSource,
+    PersistentVolumeClaimTemplate,
+    PortworxVolume,
+)
+from nodewise.api.storage import (
+    StorageObject as StorageObject,
+)
 
 # --- affinity, tolerations, spreading ---------------------------------------------------------------------------------
-
-
-class NodeSelectorRequirement(Object, frozen=True):
-    key: str = ""
-    operator: str = ""
-    values: tuple[str, ...] = ()
-
-
-class NodeSelectorTerm(Object, frozen=True):
-    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
-    match_fields: tuple[NodeSelectorRequirement, ...] = ()
-
-
-class NodeSelector(Object, frozen=True):
-    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
 class PreferredSchedulingTerm(Object, frozen=True):
@@ -193,18 +184,18 @@ class Volume(Object, frozen=True):
 
     name: str = ""
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
-    ephemeral: Any = None
+    ephemeral: EphemeralVolumeSource | None = None
     image: ImageVolumeSource | None = None
-    gce_persistent_disk: Any = None
-    aws_elastic_block_store: Any = None
-    azure_disk: Any = None
-    azure_file: Any = None
-    cinder: Any = None
-    portworx_volume: Any = None
-    vsphere_volume: Any = None
-    rbd: Any = None
-    iscsi: Any = None
-    csi: Any = None
+    gce_persistent_disk: GCEPersistentDisk | None = None
+    aws_elastic_block_store: AWSElasticBlockStore | None = None
+    azure_disk: AzureDisk | None = None
+    azure_file: OtherSource | None = None
+    cinder: Cinder | None = None
+    portworx_volume: PortworxVolume | None = None
+    vsphere_volume: OtherSource | None = None
+    rbd: RBD | None = None
+    iscsi: ISCSI | None = None
+    csi: OtherSource | None = None
 
 
 class PodSchedulingGate(Object, frozen=True):
@@ -266,6 +257,7 @@ class PodStatus(Object, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList | None = None
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 
 class Pod(Object, frozen=True):
@@ -362,15 +354,6 @@ class Service(Object, frozen=True):
     spec: ServiceSpec = ServiceSpec()
 
 
-class DeviceClassSpec(Object, frozen=True):
-    extended_resource_name: str | None = None
-
-
-class DeviceClass(Object, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: DeviceClassSpec = DeviceClassSpec()
-
-
 # --- workloads --------------------------------------------------------------------------------------------------------
 
 
@@ -390,10 +373,6 @@ class ReplicationController(Object, frozen=True):
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
 
 
-class VolumeClaimTemplate(Object, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
-
-
 class StatefulSetOrdinals(Object, frozen=True):
     start: Int32 = 0
 
@@ -406,7 +385,7 @@ class WorkloadSpec(Object, frozen=True):
     template: PodTemplateSpec = PodTemplateSpec()
     paused: bool = False
     ordinals: StatefulSetOrdinals | None = None
-    volume_claim_templates: tuple[VolumeClaimTemplate, ...] = ()
+    volume_claim_templates: tuple[PersistentVolumeClaimTemplate, ...] = ()
 
 
 class Deployment(Object, frozen=True):
@@ -472,7 +451,7 @@ AnyObject = (
     | PriorityClass
     | PodDisruptionBudget
     | Service
-    | DeviceClass
+    | DeviceObject
     | ReplicationController
     | ReplicaSet
     | StatefulSet
@@ -480,6 +459,7 @@ AnyObject = (
     | DaemonSet
     | Job
     | CronJob
+    | StorageObject
 )
 
 

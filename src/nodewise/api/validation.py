@@ -21,6 +21,7 @@ from nodewise.api.objects import (
     ReplicationController,
     Service,
     StatefulSet,
+    StorageObject,
 )
 from nodewise.api.selectors import Selector
 from nodewise.api.validation_names import (
@@ -33,6 +34,7 @@ from nodewise.api.validation_names import (
 )
 from nodewise.api.validation_pod import TAINT_EFFECTS, check_pod, check_pod_spec, check_preemption_policy
 from nodewise.api.validation_resources import check_node_amounts
+from nodewise.api.validation_storage import check_storage
 from nodewise.errors import SelectorError
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
@@ -56,6 +58,8 @@ def validate_object(obj: AnyObject) -> list[FieldError]:
         if obj.status.disruptions_allowed < 0:
             value = obj.status.disruptions_allowed
             errors.append(invalid("status.disruptionsAllowed", value, _NOT_NEGATIVE))
+    elif isinstance(obj, StorageObject):
+        errors += check_storage(obj)
     elif isinstance(obj, Service):
         errors += check_labels(obj.spec.selector, "spec.selector")
     elif isinstance(obj, ReplicationController):

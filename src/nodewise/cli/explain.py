@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Protocol
 
-from nodewise.cli.inputs import Opened, UsageError, open_cluster, pod_filter, source_of, split_inputs
+from nodewise.cli.inputs import Opened, UsageError, open_cluster, pod_filter, split_inputs
 from nodewise.cli.interrupt import stop_request
 from nodewise.cli.main import EXIT_DOES_NOT_FIT, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK
 from nodewise.cli.problems import Problems
@@ -35,7 +35,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
     if pod_name:
         pods = [_find(opened, pod_name, arguments.namespace)]
     else:
-        pods = [p for p in opened.session.pending if wanted(p.pod.metadata.namespace, p.pod.metadata.labels)]
+        pods = [p for p in opened.session.waiting if wanted(p.pod.metadata.namespace, p.pod.metadata.labels)]
     is_single = bool(pod_name) or len(pods) == 1
     output = _output(arguments, opened, is_single=is_single)
     with_nodes = is_single or arguments.output not in ("table", "wide")
@@ -46,9 +46,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
         for explanation in with_progress(explanations, len(pods), "explaining pods"):
             n_done += 1
             output.add(explanation)
-            if explanation.unsupported_field:
-                problems.refused.append(_unsupported(opened, explanation))
-            elif explanation.error:
+            if explanation.error:
                 problems.add_failure(explanation.pod, explanation.error)
             fits = fits and bool(explanation.feasible or explanation.skipped)
             if stop.is_made:
@@ -88,14 +86,9 @@ def _output(arguments: argparse.Namespace, opened: Opened, *, is_single: bool) -
     return ExplanationList(wide=wide)
 
 
-def _unsupported(opened: Opened, explanation: Explanation) -> InputError:
-    why = explanation.error.partition(": ")[2]
-    return InputError(source_of(opened, explanation.pod), f"Pod {explanation.pod}", explanation.unsupported_field, why)
-
-
 def _find(opened: Opened, name: str, namespace: str) -> PodInfo:
     """Return the pending pod of a name, with or without its namespace."""
-    keys = {pod.key: pod for pod in opened.session.pending}
+    keys = {pod.key: pod for pod in opened.session.waiting}
     if "/" in name:
         matches = [name] if name in keys else []
     else:
@@ -106,9 +99,7 @@ def _find(opened: Opened, name: str, namespace: str) -> PodInfo:
         raise UsageError(f"pod {name} is ambiguous: {', '.join(sorted(matches))}")
     for pod in opened.cluster.objects.pods:
         if pod.key == name or _is_named(pod.key, name, namespace):
-            if pod.spec.node_name:
-                raise UsageError(f"pod {pod.key} is on node {pod.spec.node_name} already; explain judges pending pods")
-            raise UsageError(f"pod {pod.key} has scheduler name {pod.spec.scheduler_name!r}, which no profile has")
+            raise UsageError(f"pod {pod.key} is on node {pod.spec.node_name} already; explain judges pending pods")
     close = sorted(key for key in keys if name.partition("/")[2] in key or name in key)
     hint = f"; did you mean {' or '.join(close[:3])}?" if close and name.strip("/") else ""
     raise UsageError(f"no pending pod {name} in the input{hint}")

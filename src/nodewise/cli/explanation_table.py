@@ -51,6 +51,8 @@ class ExplanationPage:
         if explanation.message:
             console.print()
             console.print_wrapped(explanation.message, indent=2)
+        if explanation.detail:
+            console.print_wrapped(printable(explanation.detail), indent=2)
         if explanation.nodes:
             self._print_rejections(explanation)
             self._print_scores(explanation)
@@ -94,6 +96,7 @@ class ExplanationPage:
 
     def _print_rejections(self, explanation: Explanation) -> None:
         groups: dict[Rejection, list[str]] = {}
+        details = {node.name: node.details for node in explanation.nodes}
         feasible = set(explanation.feasible)
         for node in explanation.nodes:
             if node.name not in feasible and (node.filters or node.excluded_by):
@@ -107,6 +110,9 @@ class ExplanationPage:
         for (plugin, reasons, code), names in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0][:2])):
             which = some_of(names, len(names) if self._wide else NAMES_SHOWN)
             below = f"{which} ({_EVICTING[code is Code.UNSCHEDULABLE]})"
+            detail = details[names[0]].get(plugin, "")
+            if detail:
+                below += f"; {names[0]}: {printable(detail)}" if len(names) > 1 else f": {printable(detail)}"
             table.add(f"{len(names):,}", plugin, ", ".join(reasons), below=below)
         table.print(console)
 
@@ -143,7 +149,7 @@ class ExplanationPage:
 
     def _weights(self, explanation: Explanation) -> dict[str, int]:
         """Return the plugins' weights in the pod's profile."""
-        for pod in self._session.pending:
+        for pod in self._session.waiting:
             if pod.key == explanation.pod:
                 framework = self._session.scheduler.frameworks[pod.pod.spec.scheduler_name]
                 return {plugin.name: weight for plugin, weight in framework.scores}

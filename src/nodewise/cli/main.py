@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -55,13 +56,18 @@ def _fail(text: str) -> int:
 
 def run_verb(arguments: argparse.Namespace) -> int:
     """Import the verb's module and run it."""
-    if arguments.verb == "simulate":
-        from nodewise.cli.simulate import run_simulate
+    collects_garbage = gc.isenabled()
+    try:
+        if arguments.verb == "simulate":
+            from nodewise.cli.simulate import run_simulate
 
-        return run_simulate(arguments)
-    from nodewise.cli.explain import run_explain
+            return run_simulate(arguments)
+        from nodewise.cli.explain import run_explain
 
-    return run_explain(arguments)
+        return run_explain(arguments)
+    finally:
+        if collects_garbage:
+            gc.enable()
 
 
 class _Parser(argparse.ArgumentParser):

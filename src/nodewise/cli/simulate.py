@@ -7,13 +7,12 @@ import sys
 import time
 from dataclasses import replace
 
-from nodewise.cli.inputs import Opened, PodFilter, open_cluster, pod_filter, source_of
+from nodewise.cli.inputs import Opened, PodFilter, open_cluster, pod_filter
 from nodewise.cli.interrupt import stop_request
 from nodewise.cli.main import EXIT_DOES_NOT_FIT, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK
 from nodewise.cli.problems import Problems
 from nodewise.cli.progress import with_progress
 from nodewise.cli.structured import DocumentWriter, error_document, placement_document, simulation_summary
-from nodewise.cluster.object_set import InputError
 from nodewise.simulation.simulate import REASON_GATED, Placement, simulate
 
 
@@ -92,10 +91,7 @@ class _Run:
         self.shown.append(placement)
 
     def _check(self, placement: Placement) -> None:
-        if placement.unsupported_field:
-            source, why = source_of(self._opened, placement.pod), placement.message.partition(": ")[2]
-            self.problems.refused.append(InputError(source, f"Pod {placement.pod}", placement.unsupported_field, why))
-        elif placement.error:
+        if placement.error:
             self.problems.add_failure(placement.pod, placement.error)
 
     def close_document(self) -> None:

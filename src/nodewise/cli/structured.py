@@ -36,7 +36,7 @@ def placement_document(placement: Placement) -> dict[str, Any]:
     document: dict[str, Any] = {
         "pod": placement.pod,
         "node": placement.node,
-        "best": placement.best,
+        "best": list(placement.best),
         "victims": placement.victims,
         "reason": placement.reason,
         "message": placement.message,
@@ -58,11 +58,13 @@ def explanation_document(explanation: Explanation) -> dict[str, Any]:
         document["skipped"] = explanation.skipped
         return document
     pre_filter = explanation.pre_filter
-    document["prefilter"] = None if pre_filter is None else {"plugin": pre_filter.plugin, **_status(pre_filter)}
+    document["prefilter"] = None if pre_filter is None else _rejection(pre_filter, explanation.detail)
     document["nodes"] = [
         {
             "name": node.name,
-            "filters": {plugin: _status(status) for plugin, status in node.filters.items()},
+            "filters": {
+                plugin: _status(status, node.details.get(plugin, "")) for plugin, status in node.filters.items()
+            },
             "excluded_by": node.excluded_by,
             "scores": {
                 plugin: {"raw": s.raw, "normalized": s.normalized, "weighted": s.weighted}
@@ -83,8 +85,16 @@ def explanation_document(explanation: Explanation) -> dict[str, Any]:
     return document
 
 
-def _status(status: Status) -> dict[str, Any]:
-    return {"code": status.code.value, "reasons": status.reasons}
+def _rejection(status: Status, detail: str) -> dict[str, Any]:
+    return {"plugin": status.plugin, **_status(status, detail)}
+
+
+def _status(status: Status, detail: str) -> dict[str, Any]:
+    """Return a rejection; `detail` only when there is one."""
+    document: dict[str, Any] = {"code": status.code.value, "reasons": status.reasons}
+    if detail:
+        document["detail"] = detail
+    return document
 
 
 def print_line(value: Mapping[str, Any]) -> None:

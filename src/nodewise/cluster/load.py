@@ -10,10 +10,10 @@ from typing import Any, BinaryIO, Literal
 
 from nodewise.api.admission import SYSTEM_PRIORITY_CLASSES, create_pod, identified
 from nodewise.api.defaults import NAMESPACE_NAME_LABEL, default_object
+from nodewise.api.devices import DeviceObject
 from nodewise.api.field_errors import InvalidFieldError
 from nodewise.api.objects import (
     AnyObject,
-    DeviceClass,
     Namespace,
     Node,
     ObjectMeta,
@@ -24,10 +24,13 @@ from nodewise.api.objects import (
     ReplicationController,
     Service,
     StatefulSet,
+    StorageObject,
     replace,
 )
 from nodewise.api.validation import validate_object
+from nodewise.cluster.claim_making import ClaimMaker
 from nodewise.cluster.collect import Collected, Collector, Progress
+from nodewise.cluster.device_claim_making import DeviceClaimMaker
 from nodewise.cluster.object_set import InputError, ObjectSet
 from nodewise.cluster.workloads import WorkloadExpander
 
@@ -157,6 +160,29 @@ class _Assembler:
             expanded += ((collected, created) for created in made)
         self._loaded.notes += expander.notes
         self._admitted = expanded
+        self._make_claims()
+
+    def _make_claims(self) -> None:
+        """Make the claims that are missing, after the objects that they are made for."""
+        maker = ClaimMaker(obj for _, obj in self._admitted)
+        with_claims: list[tuple[Collected, AnyObject]] = []
+        for collected, obj in self._admitted:
+            with_claims.append((collected, obj))
+            with_claims += ((collected, made) for made in maker.make(obj, collected.position))
+        self._loaded.notes += maker.notes
+        self._admitted = with_claims
+        self._make_device_claims()
+
+    def _make_device_claims(self) -> None:
+        """Make the device claims that pods lack, before the pods that they are made for."""
+        maker = DeviceClaimMaker(obj for _, obj in self._admitted)
+        with_claims: list[tuple[Collected, AnyObject]] = []
+        for collected, obj in self._admitted:
+            known, made = maker.make(obj, collected.position)
+            with_claims += ((collected, claim) for claim in made)
+            with_claims.append((collected, known))
+        self._loaded.notes += maker.notes
+        self._admitted = with_claims
 
     def finish(self) -> LoadedCluster:
         """Sort the objects by kind and make the namespaces that are only used."""
@@ -169,7 +195,6 @@ class _Assembler:
             ReplicationController: objects.replication_controllers,
             ReplicaSet: objects.replica_sets,
             StatefulSet: objects.stateful_sets,
-            DeviceClass: objects.device_classes,
         }
         used_namespaces: dict[str, None] = {}
         for collected, obj in self._admitted:
@@ -183,6 +208,10 @@ class _Assembler:
                 objects.namespaces[obj.metadata.name] = obj
             elif isinstance(obj, PriorityClass):
                 objects.priority_classes[obj.metadata.name] = obj
+            elif isinstance(obj, DeviceObject):
+                objects.device_objects.append(obj)
+            elif isinstance(obj, StorageObject):
+                objects.storage.append(obj)
             elif type(obj) in lists:
                 lists[type(obj)].append(obj)
         used_namespaces |= dict.fromkeys(pod.metadata.namespace for pod in self._ended_pods)

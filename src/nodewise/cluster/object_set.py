@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from nodewise.api.devices import DeviceObject
 from nodewise.api.objects import (
-    DeviceClass,
     Namespace,
     Node,
     Pod,
@@ -15,6 +15,7 @@ from nodewise.api.objects import (
     ReplicationController,
     Service,
     StatefulSet,
+    StorageObject,
 )
 
 
@@ -30,7 +31,8 @@ class ObjectSet:
     replication_controllers: list[ReplicationController] = field(default_factory=list)
     replica_sets: list[ReplicaSet] = field(default_factory=list)
     stateful_sets: list[StatefulSet] = field(default_factory=list)
-    device_classes: list[DeviceClass] = field(default_factory=list)
+    device_objects: list[DeviceObject] = field(default_factory=list)
+    storage: list[StorageObject] = field(default_factory=list)
     priority_classes: dict[str, PriorityClass] = field(default_factory=dict)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: frozen, slotted and generic do not go together before Python 3.12
 class StateKey(Generic[T]):
     """A typed key, such as `StateKey[PortSet]("NodePorts/wanted")`."""
 

@@ -7,7 +7,7 @@ so one body serves a full evaluation and the re-evaluation of a few changed node
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
@@ -75,6 +75,11 @@ class Handle(Protocol):
         """The nodes and pods of the current cycle."""
         ...
 
+    @property
+    def nominator(self) -> Nominator:
+        """Which pending pods are nominated to which node."""
+        ...
+
     def now(self) -> datetime:
         """Return the time by the clock of this run."""
         ...
@@ -133,7 +138,11 @@ class PreFilterPlugin(CompilingPlugin, Protocol):
 
 @runtime_checkable
 class FilterPlugin(CompilingPlugin, Protocol):
-    """Judges nodes."""
+    """Judges nodes.
+
+    A filter that can fail has a class attribute `first_error_code`: from that code on `rejection` is an error, which
+    ends the pod's cycle when it is the first thing that is said of a node.
+    """
 
     def filter(self, state: Any, columns: Columns, rows: Rows) -> Rejections:
         """Return a code for each of the rows, 0 where the pod passes."""
@@ -141,6 +150,15 @@ class FilterPlugin(CompilingPlugin, Protocol):
 
     def rejection(self, state: Any, code: int) -> Status:
         """Return what a code other than 0 means."""
+        ...
+
+
+@runtime_checkable
+class DetailingPlugin(Protocol):
+    """A filter that can say more of a rejection than its reasons do, for explanations."""
+
+    def detail(self, pod: Pod, row: int | None) -> str:
+        """Say what of the pod a row, or for None every row, has no room for; "" for nothing to add."""
         ...
 
 
@@ -208,12 +226,15 @@ class PostFilterResult:
         Pods to evict, most important first.
     yielding : tuple[PodInfo, ...]
         Pods of lower priority that lose their nomination to the same node.
+    effects : tuple[Callable[[], None], ...]
+        What else is to be done, whatever later plugins say; nothing is done where a pod is only judged.
     """
 
     status: Status
     nominated_node: str | None = None
     victims: tuple[PodInfo, ...] = ()
     yielding: tuple[PodInfo, ...] = ()
+    effects: tuple[Callable[[], None], ...] = ()
 
 
 class Nominator(Protocol):
@@ -239,6 +260,10 @@ class FilterVerdict(Protocol):
     @property
     def stopped_in_pre_filter(self) -> str:
         """The plugin whose PreFilter ended the cycle before later ones ran; "" when all ran."""
+        ...
+
+    def ran_pre_filter(self, plugin: str) -> bool:
+        """Tell whether a plugin's PreFilter ran, and not another one before it ended the cycle."""
         ...
 
     def statuses_by_row(self) -> Mapping[int, Status]:
@@ -273,6 +298,8 @@ class PostFilterPlugin(Protocol):
 class ReservePlugin(Protocol):
     """Takes note of a decision before it is final."""
 
+    name: str
+
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status: ...
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None: ...
@@ -290,6 +317,8 @@ class PermitPlugin(Protocol):
 @runtime_checkable
 class PreBindPlugin(Protocol):
     """Does what must be done before a pod is bound."""
+
+    name: str
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status: ...
 

@@ -12,9 +12,11 @@ import numpy as np
 from nodewise.api.objects import Pod
 from nodewise.api.resources import balanced_request
 from nodewise.config.arguments import NodeResourcesBalancedAllocationArgs
+from nodewise.devices.totals import ScoredDevices, scored_devices, stand_in
 from nodewise.framework.plugin import MAX_NODE_SCORE, Handle
 from nodewise.plugins.resource_scoring import FloatArray, ScoredAmounts
 from nodewise.state.columns import BoolArray, Columns, IntArray, Rows
+from nodewise.state.device_listers import DeviceListers
 from nodewise.state.dirty_log import Reads
 from nodewise.state.snapshot import Snapshot
 
@@ -27,6 +29,8 @@ class BalanceState:
     """What the pod asks of the resources that are balanced."""
 
     scored: ScoredAmounts
+    devices: ScoredDevices
+    reads: Reads
 
 
 class NodeResourcesBalancedAllocation:
@@ -37,6 +41,7 @@ class NodeResourcesBalancedAllocation:
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs | None, handle: Handle | None = None) -> None:
         self._resources = (args or NodeResourcesBalancedAllocationArgs()).resources
+        self._devices = handle.listers.devices if handle is not None else DeviceListers()
 
     def class_key(self, pod: Pod) -> Hashable:
         """Return the requested amounts of the balanced resources."""
@@ -48,7 +53,9 @@ class NodeResourcesBalancedAllocation:
         request = balanced_request(pod)
         if not any(request.get(spec.name, 0) for spec in self._resources):
             return None
-        return BalanceState(ScoredAmounts.of(self._resources, request))
+        scored = ScoredAmounts.of(self._resources, request)
+        devices = scored_devices(scored.names, self._devices)
+        return BalanceState(scored, devices, self.reads | Reads.ALWAYS if devices else self.reads)
 
     def score(self, state: BalanceState, columns: Columns, rows: Rows) -> IntArray:
         """Compare the balance with and without the pod (balancedResourceScorer)."""
@@ -56,6 +63,7 @@ class NodeResourcesBalancedAllocation:
         resources = scored.rows_in(columns)
         allocatable = scored.block(columns.allocatable, resources, rows)
         requested = scored.block(columns.requested, resources, rows)
+        stand_in(state.devices, columns, rows, allocatable, requested)
         taken = np.empty((2, *allocatable.shape), np.int64)
         taken[1] = requested
         np.add(requested, scored.amounts_column, out=taken[0])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nodewise.api.objects import Pod
 from nodewise.api.resources import PodAmounts, is_extended_resource_name, pod_amounts
 from nodewise.config.arguments import NodeResourcesFitArgs, ScoringStrategy
+from nodewise.devices.totals import ScoredDevices, scored_devices, stand_in
 from nodewise.framework.plugin import Handle, PreFilterResult, Rejections
 from nodewise.framework.status import Status
 from nodewise.plugins.resource_scoring import (
@@ -22,12 +23,14 @@ from nodewise.plugins.resource_scoring import (
     strategy_of,
 )
 from nodewise.state.columns import MEMORY_ROW, PODS_ROW, Columns, IntArray, Rows
+from nodewise.state.device_listers import DeviceListers
 from nodewise.state.dirty_log import Reads
 from nodewise.state.snapshot import Snapshot
 
 UNRESOLVABLE = 1
 TOO_MANY_PODS = 2
 _FIRST_RESOURCE_BIT = 2
+_LARGEST_BYTE = 0xFF
 _MAX_MEMOISED = 4096
 _NOTHING_KNOWN = PreFilterResult()
 
@@ -45,12 +48,15 @@ class Need:
         In the resource's unit in the columns; more than 0.
     bit : int
         Set in the code of a node that lacks it.
+    is_for_devices : bool
+        Whether a device class stands for it, so that nodes that do not list it are DynamicResources' to judge.
     """
 
     name: str
     row: int
     amount: int
     bit: int
+    is_for_devices: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,15 +69,22 @@ class FitState:
     scored : ScoredAmounts
     rows : (1 + n_needs,) intp
         Rows of the columns to compare: first pods, then those of the needs.
-    amounts, bits : (1 + n_needs, 1) int64
-        What must be free there, and the bit in the code of a node where it is not.
+    amounts : (1 + n_needs, 1) int64
+        What must be free there.
+    bits : (1 + n_needs, 1) uint8 or int64
+        The bit in the code of a node where it is not.
+    devices : ScoredDevices
+        Scored resources that devices may stand in for.
+    reads : Reads
     """
 
     needs: tuple[Need, ...]
     scored: ScoredAmounts
     rows: NDArray[np.intp]
     amounts: IntArray
-    bits: IntArray
+    bits: NDArray[np.uint8] | IntArray
+    devices: ScoredDevices
+    reads: Reads
 
 
 class NodeResourcesFit:
@@ -84,6 +97,7 @@ class NodeResourcesFit:
         args = args or NodeResourcesFitArgs()
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._devices = handle.listers.devices if handle is not None else DeviceListers()
         self._strategy = strategy_of(args.scoring_strategy)
         self._resources = (args.scoring_strategy or ScoringStrategy()).resources
         self._keys: dict[int, tuple[PodAmounts, Hashable]] = {}
@@ -108,12 +122,17 @@ class NodeResourcesFit:
         """Prepare the comparison (PreFilter and PreScore; neither ever skips)."""
         amounts = pod_amounts(pod)
         needs = self._needs(amounts.fit, snapshot.columns)
+        bits = [TOO_MANY_PODS, *[need.bit for need in needs]]
+        scored = ScoredAmounts.of(self._resources, amounts.scoring)
+        devices = scored_devices(scored.names, self._devices)
         return FitState(
             needs,
-            ScoredAmounts.of(self._resources, amounts.scoring),
+            scored,
             np.array([PODS_ROW, *[need.row for need in needs]], np.intp),
             np.array([1, *[need.amount for need in needs]], np.int64)[:, np.newaxis],
-            np.array([TOO_MANY_PODS, *[need.bit for need in needs]], np.int64)[:, np.newaxis],
+            (np.array(bits, np.uint8) if bits[-1] <= _LARGEST_BYTE else np.array(bits, np.int64))[:, np.newaxis],
+            devices,
+            self.reads | Reads.ALWAYS if devices else self.reads,
         )
 
     def _needs(self, request: Mapping[str, int], columns: Columns) -> tuple[Need, ...]:
@@ -122,7 +141,13 @@ class NodeResourcesFit:
             names += sorted(name for name in request if name not in FIRST_CLASS_ROWS and self._counts(name, request))
         return tuple(
             [
-                Need(name, columns.resource_row(name), request[name], 1 << (_FIRST_RESOURCE_BIT + position))
+                Need(
+                    name,
+                    columns.resource_row(name),
+                    request[name],
+                    1 << (_FIRST_RESOURCE_BIT + position),
+                    self._devices.class_of_resource(name) is not None,
+                )
                 for position, name in enumerate(names)
             ]
         )
@@ -142,9 +167,14 @@ class NodeResourcesFit:
         """Find the nodes without room (fitsRequest)."""
         free = _block(columns.free, state.rows, rows)
         lacks = free < state.amounts
+        for position, need in enumerate(state.needs, start=1):
+            if need.is_for_devices:
+                lacks[position] &= columns.allocatable[need.row, rows] > 0
         if not lacks.any():
             return np.zeros(free.shape[1], np.int64)
-        codes: IntArray = (lacks * state.bits).sum(axis=0)
+        # With few resources a code fits into a byte, which is several times quicker.
+        flags = lacks.view(np.uint8) if state.bits.dtype == np.uint8 else lacks
+        codes: IntArray = np.bitwise_or.reduce(flags * state.bits, axis=0).astype(np.int64)
         if len(state.rows) > 1:
             # only where it lacks: amounts beyond int64 wrap around, as Go's do, and may be free though not there
             beyond = _block(columns.allocatable, state.rows[1:], rows) < state.amounts[1:]
@@ -157,6 +187,8 @@ class NodeResourcesFit:
         code = 0 if free.item(PODS_ROW, row) > 0 else TOO_MANY_PODS
         for need in state.needs:
             if need.amount > free.item(need.row, row):
+                if need.is_for_devices and allocatable.item(need.row, row) <= 0:
+                    continue
                 code |= need.bit
                 if need.amount > allocatable.item(need.row, row):
                     code |= UNRESOLVABLE
@@ -183,6 +215,7 @@ class NodeResourcesFit:
             tables = [columns.non_zero if resource <= MEMORY_ROW else columns.requested for resource in resources]
             parts = [column_of(table, resource, rows) for table, resource in zip(tables, resources, strict=True)]
             requested = np.stack(parts)
+            stand_in(state.devices, columns, rows, allocatable, requested)
         return self._strategy.scores(requested + scored.amounts_column, allocatable, scored.weights)
 
     def score_row(self, state: FitState, columns: Columns, row: int) -> int:
@@ -204,8 +237,6 @@ class NodeResourcesFit:
 
 def _block(table: IntArray, resources: NDArray[np.intp], rows: Rows) -> IntArray:
     """Return some rows of some resources' columns."""
-    if isinstance(rows, slice):
-        whole: IntArray = table.take(resources, axis=0)
-        return whole[:, rows]
-    part: IntArray = table[resources[:, np.newaxis], rows]
+    # A slice beside an index array is quicker than `take`, which copies a table that is part of a bigger one.
+    part: IntArray = table[resources, rows] if isinstance(rows, slice) else table[resources[:, np.newaxis], rows]
     return part

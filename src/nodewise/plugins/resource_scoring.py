@@ -147,7 +147,7 @@ class RequestedToCapacityRatio:
     """Scores utilization by a broken line (requestedToCapacityRatioScorer)."""
 
     def __init__(self, shape: Sequence[UtilizationShapePoint]) -> None:
-        heights = [_on_line(shape, utilization) for utilization in range(_MAX_UTILIZATION + 1)]
+        heights = [on_line(shape, utilization) for utilization in range(_MAX_UTILIZATION + 1)]
         self._score_of = np.array(heights, np.int64)
 
     def scores(self, used: IntArray, allocatable: IntArray, weights: Sequence[int]) -> IntArray:
@@ -203,7 +203,7 @@ def percent(part: IntArray, whole: IntArray) -> FloatArray:
         Whole numbers.
     """
     if part.max(initial=0) > LARGEST_EXACT:
-        return _trunc_div(part * MAX_NODE_SCORE, np.maximum(whole, 1)).astype(np.float64)
+        return trunc_div(part * MAX_NODE_SCORE, np.maximum(whole, 1)).astype(np.float64)
     divisor = whole.astype(np.float64)
     if whole.min(initial=1) < 1:
         np.maximum(divisor, 1.0, out=divisor)
@@ -214,7 +214,7 @@ def percent(part: IntArray, whole: IntArray) -> FloatArray:
     return np.floor(result, out=result)
 
 
-def _trunc_div(numerator: IntArray, denominator: IntArray) -> IntArray:
+def trunc_div(numerator: IntArray, denominator: IntArray) -> IntArray:
     """Divide by positive int64 denominators, rounding towards zero as Go does."""
     quotient: IntArray = numerator // denominator
     quotient += (numerator < 0) & (quotient * denominator != numerator)
@@ -246,10 +246,10 @@ def _weighted_means(part: IntArray, allocatable: IntArray, weights: Sequence[int
     by_resource = np.array(weights, np.int64)[:, np.newaxis]
     sums = (percentages.astype(np.int64) * has * by_resource).sum(axis=0)
     weight_sums: IntArray = np.maximum((has * by_resource).sum(axis=0), 1)
-    return _trunc_div(sums, weight_sums)
+    return trunc_div(sums, weight_sums)
 
 
-def _on_line(shape: Sequence[UtilizationShapePoint], utilization: int) -> int:
+def on_line(shape: Sequence[UtilizationShapePoint], utilization: int) -> int:
     """Return the height of a broken line, times 10 (BuildBrokenLinearFunction)."""
     if utilization <= shape[0].utilization:
         return shape[0].score * _SHAPE_SCALE

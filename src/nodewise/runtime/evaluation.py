@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from nodewise.errors import InvalidScoreError
+from nodewise.errors import InvalidScoreError, PluginError
 from nodewise.framework.fit_error import fit_error_message
-from nodewise.framework.plugin import MAX_NODE_SCORE, FilterVerdict
+from nodewise.framework.plugin import MAX_NODE_SCORE, DetailingPlugin, FilterVerdict
 from nodewise.framework.status import Code, Status
 from nodewise.runtime.nominator import Nominations
 from nodewise.runtime.pod_class import PodClass
@@ -80,6 +80,8 @@ class Evaluation(FilterVerdict):
         if self.nominated_row is not None and not self.feasible[self.nominated_row]:
             self.feasible = self.feasible.copy()
             self.feasible[self.nominated_row] = True
+        if any(view.rejecting and view.codes.max() >= code for view, code in pod_class.erring_filters):
+            self._raise_filter_error()
 
     # --- what filters said --------------------------------------------------------------------------------------------
 
@@ -98,6 +100,13 @@ class Evaluation(FilterVerdict):
     @property
     def stopped_in_pre_filter(self) -> str:
         return self.pod_class.stopped_in_pre_filter
+
+    def ran_pre_filter(self, plugin: str) -> bool:
+        stopped = self.stopped_in_pre_filter
+        names = [other.name for other in self.framework.pre_filters]
+        if not stopped or plugin not in names:
+            return not stopped
+        return names.index(plugin) <= names.index(stopped)
 
     @property
     def excluded_by(self) -> tuple[str, ...]:
@@ -125,6 +134,25 @@ class Evaluation(FilterVerdict):
             if code:
                 found[view.plugin.name] = view.plugin.rejection(view.state, code)
         return found
+
+    def details(self, row: int | None, plugins: Iterable[str]) -> dict[str, str]:
+        """Return what plugins that reject a row, or for None every row, add to their reasons."""
+        found: dict[str, str] = {}
+        wanted = set(plugins)
+        for plugin in self.framework.compiling:
+            if plugin.name in wanted and isinstance(plugin, DetailingPlugin):
+                detail = plugin.detail(self._pod.pod, row)
+                if detail:
+                    found[plugin.name] = detail
+        return found
+
+    def _raise_filter_error(self) -> None:
+        """Fail when the first that is said of some node is an error, as RunFilterPlugins does."""
+        erring = [(status, rows) for _, _, status, rows in self.first_failures() if not status.code.is_rejection]
+        if erring:
+            status_of = {row: status for status, rows in erring for row in rows.tolist()}
+            status = next(status_of[row] for row in self._snapshot.order.tolist() if row in status_of)
+            raise PluginError(f'running "{status.plugin}" filter plugin: {status.message}')
 
     def looked_at(self) -> BoolArray:
         """Return which rows were judged one by one, as opposed to left out by a PreFilter."""
@@ -269,11 +297,10 @@ class Evaluation(FilterVerdict):
         return totals
 
     def _totals_in_row_order(self, found: RowArray) -> IntArray:
-        base = self.pod_class.base()
-        rows: RowArray | slice = ALL_ROWS if len(found) == len(base) else found
+        total = self.pod_class.base_of(found)
         if self.pod_class.may_have_invalid_scores:
             self.plugin_scores(found)  # raises when it is one of these rows
-        total = base[rows]
+        rows: RowArray | slice = ALL_ROWS if len(found) == self._snapshot.columns.n_rows else found
         mask: BoolArray | None = None
         for view, weight in self.pod_class.late_scores:
             if not view.traits.pre_scores and not view.is_volatile:

@@ -11,12 +11,15 @@ from nodewise.api.objects import Pod
 from nodewise.caches.lru import LRUCache
 from nodewise.framework.status import Code, Status
 from nodewise.runtime.profile import Framework
+from nodewise.runtime.selection import RowArray
 from nodewise.runtime.views import SCALAR_ROWS, PluginView
 from nodewise.state.columns import BoolArray, IntArray
 from nodewise.state.dirty_log import NODE, PODS, RESOURCES, Window
 from nodewise.state.snapshot import Snapshot
 
 ClassKey = tuple[Hashable, ...]
+FEW = 3
+"""Rows are few when there are so many times more."""
 UNCHANGED = Window([], np.zeros(0, np.intp), 0, 0)
 
 
@@ -49,6 +52,9 @@ class PodClass:
         self.filter_views = [view for position in framework.filter_positions if (view := views[position]).filters]
         self.score_views = [
             (view, weight) for position, weight in framework.score_positions if (view := views[position]).scores
+        ]
+        self.erring_filters = [
+            (view, code) for view in self.filter_views if (code := view.traits.first_error_code) is not None
         ]
         self._static_filters = [view for view in self.filter_views if not view.is_volatile]
         self.volatile_filters = [view for view in self.filter_views if view.is_volatile]
@@ -169,6 +175,23 @@ class PodClass:
         return self._base
 
 
+    def base_of(self, rows: RowArray) -> IntArray:
+        """Return `base` of some rows; a few are scored by themselves where all would have to be scored anew."""
+        n_rows = self.snapshot.columns.n_rows
+        if len(rows) == n_rows:
+            return self.base()
+        if len(rows) * FEW > n_rows or not self._scored.is_far_behind(self.snapshot):
+            return self.base()[rows]
+        total = np.zeros(len(rows), np.int64)
+        for view, weight in self._row_scores:
+            raw = view.scores_of(rows)
+            if view.may_be_invalid:
+                self.may_have_invalid_scores = True
+            if raw is not None:
+                total += raw * weight if weight != 1 else raw
+        return total
+
+
 class _Progress:
     """How far in the dirty log something derived from rows has come."""
 
@@ -182,11 +205,20 @@ class _Progress:
         log, n_rows = snapshot.log, snapshot.columns.n_rows
         if self._cursor == log.end:
             return UNCHANGED
-        window = None
-        if self._n_rows == n_rows and self._node_set == snapshot.node_set_version:
-            window = log.window(self._cursor, n_rows // 4 + 16)
+        window = None if self.is_far_behind(snapshot) else log.window(self._cursor, _most(n_rows))
         self._cursor, self._n_rows, self._node_set = log.end, n_rows, snapshot.node_set_version
         return window
+
+    def is_far_behind(self, snapshot: Snapshot) -> bool:
+        """Tell whether so much happened that everything has to be derived anew."""
+        if self._n_rows != snapshot.columns.n_rows or self._node_set != snapshot.node_set_version:
+            return True
+        return snapshot.log.end - self._cursor > 2 * _most(self._n_rows)
+
+
+def _most(n_rows: int) -> int:
+    """Return how many changed rows are brought up to date one by one."""
+    return n_rows // 4 + 16
 
 
 class PodClasses:

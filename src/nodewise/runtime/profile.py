@@ -12,9 +12,11 @@ from nodewise.framework.plugin import (
     FilterPlugin,
     Plugin,
     PostFilterPlugin,
+    PreBindPlugin,
     PreEnqueuePlugin,
     PreFilterPlugin,
     QueueSortPlugin,
+    ReservePlugin,
     ScorePlugin,
 )
 
@@ -45,6 +47,8 @@ class Framework:
     filters: list[FilterPlugin] = field(init=False)
     post_filters: list[PostFilterPlugin] = field(init=False)
     scores: list[tuple[ScorePlugin, int]] = field(init=False)
+    reserving: list[ReservePlugin] = field(init=False)
+    pre_binding: list[PreBindPlugin] = field(init=False)
     compiling: list[CompilingPlugin] = field(init=False)
     filter_positions: list[int] = field(init=False)
     score_positions: list[tuple[int, int]] = field(init=False)
@@ -57,6 +61,8 @@ class Framework:
         self.filters = cast("list[FilterPlugin]", self._at("filter"))
         self.post_filters = cast("list[PostFilterPlugin]", self._at("postFilter"))
         self.scores = [(cast(ScorePlugin, plugin), weight) for plugin, weight in self.points.get("score", ())]
+        self.reserving = cast("list[ReservePlugin]", self._at("reserve"))
+        self.pre_binding = cast("list[PreBindPlugin]", self._at("preBind"))
         compiling: dict[str, CompilingPlugin] = {}
         for point in ("preFilter", "filter", "preScore", "score"):
             for plugin in self._at(point):

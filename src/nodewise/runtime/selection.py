@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import random
 from collections.abc import Sequence
+from typing import overload
 
 import numpy as np
 
@@ -130,3 +131,32 @@ def heap_winner(totals: Sequence[int]) -> int:
         if left < n:
             wins.append(left)
     raise AssertionError("a non-empty list has a top")
+
+
+class NodeNames(Sequence[str]):
+    """Names of some rows, sorted; looked up only when somebody reads them, since thousands of nodes may be equal."""
+
+    __slots__ = ("_known", "_names", "_rows")
+
+    def __init__(self, rows: RowArray, names: Sequence[str]) -> None:
+        self._rows = rows
+        self._names = names
+        self._known: list[str] | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if self._known is None:
+            names = self._names
+            self._known = sorted([names[row] for row in self._rows.tolist()])
+        return self._known[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]

@@ -35,13 +35,20 @@ class Traits:
     filters_rows: bool
     scores_rows: bool
     extends_pre_filter: bool
+    first_error_code: int | None
 
 
 @cache
 def traits_of(plugin_class: type) -> Traits:
     """Return the traits of a plugin class; looked up once, since Protocol checks are slow."""
     names = ("filter", "score", "pre_score", "normalize", "filter_row", "score_row", "with_pods")
-    return Traits(*(hasattr(plugin_class, name) for name in names))
+    first_error_code: int | None = getattr(plugin_class, "first_error_code", None)
+    filters, scores, pre_scores, normalizes, filters_rows, scores_rows, extends = (
+        hasattr(plugin_class, name) for name in names
+    )
+    return Traits(
+        filters, scores, pre_scores, normalizes, filters_rows, scores_rows, extends, first_error_code=first_error_code
+    )
 
 
 class PluginView:
@@ -91,8 +98,9 @@ class PluginView:
         self.plugin: Any = plugin
         self.state = state
         self.snapshot = snapshot
-        self.reads = int(plugin.reads)
-        self.is_volatile = bool(plugin.reads & (Reads.DOMAIN | Reads.ALWAYS))
+        # A state may read less than its plugin does for other pods, or more.
+        self.reads = int(getattr(state, "reads", plugin.reads))
+        self.is_volatile = bool(self.reads & (Reads.DOMAIN | Reads.ALWAYS))
         self.traits = traits_of(type(plugin))
         self.filters = state is not None and self.traits.filters
         self.scores = state is not None and self.traits.scores
@@ -146,8 +154,12 @@ class PluginView:
         changed = self._changed_rows(self._score_cursor, self._score_node_set, known)
         if changed is None:
             self.raw = self._checked(self.plugin.score(self.state, columns, ALL_ROWS))
-            self.uniform = self.raw is not None and len(self.raw) > 0 and bool((self.raw == self.raw[0]).all())
-            self.may_be_invalid = self.raw is not None and _is_out_of_range(self.raw)
+            if self.raw is None:
+                pass
+            elif self.traits.normalizes:
+                self.uniform = len(self.raw) > 0 and bool((self.raw == self.raw[0]).all())
+            else:
+                self.may_be_invalid = _is_out_of_range(self.raw)
         elif changed[0] and self.raw is not None:
             rows, index = changed
             if len(rows) <= SCALAR_ROWS and self.traits.scores_rows:
@@ -163,6 +175,16 @@ class PluginView:
         self._score_cursor = log.end
         self._score_node_set = self.snapshot.node_set_version
         self._score_node_version = columns.node_version
+
+    def scores_of(self, rows: NDArray[np.intp]) -> IntArray | None:
+        """Return raw scores of a few rows, up to date, without those of all others; None: it is not scoring."""
+        if self._is_static or self._score_cursor == self.snapshot.log.end:
+            self.refresh_score()
+            return None if self.raw is None else self.raw[rows]
+        scores: IntArray | None = self.plugin.score(self.state, self.snapshot.columns, rows)
+        if scores is not None and not self.traits.normalizes and _is_out_of_range(scores):
+            self.may_be_invalid = True
+        return scores
 
     def _checked(self, scores: IntArray | None) -> IntArray | None:
         if scores is None or scores.shape == (self.snapshot.columns.n_rows,):

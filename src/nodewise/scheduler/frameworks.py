@@ -57,6 +57,9 @@ def build_frameworks(
             point: [(plugins[ref.name], ref.weight) for ref in refs if point in points_of[ref.name]]
             for point, refs in expanded[profile.scheduler_name].items()
         }
+        for name, plugin in plugins.items():
+            if name in IN_TREE_POINTS and hasattr(plugin, "placed"):
+                plugin.placed(frozenset(point for point, refs in placed.items() if any(plugin is p for p, _ in refs)))
         frameworks[profile.scheduler_name] = Framework(
             profile.scheduler_name, profile.percentage_of_nodes_to_score, placed
         )

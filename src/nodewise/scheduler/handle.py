@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from nodewise.runtime.nominator import Nominations
 from nodewise.state.listers import Listers
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.snapshot import Snapshot
@@ -24,9 +25,12 @@ class SchedulerHandle:
         The clock.
     bind : Callable[[PodInfo, str], None]
         Tells the cluster that a pod is to run on a node.
+    nominator : Nominations
+        Those of the scheduler.
     """
 
     listers: Listers
     snapshot: Snapshot
     now: Callable[[], datetime]
     bind: Callable[[PodInfo, str], None]
+    nominator: Nominations = field(default_factory=Nominations)

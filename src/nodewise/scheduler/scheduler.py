@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nodewise.errors import PluginError
+from nodewise.framework.cycle_state import CycleState
 from nodewise.framework.plugin import PostFilterResult
 from nodewise.framework.status import SUCCESS, Code, Status
 from nodewise.runtime.evaluation import NO_NODES, Evaluation
 from nodewise.runtime.nominator import Nominations
 from nodewise.runtime.pod_class import PodClasses
 from nodewise.runtime.profile import Framework
-from nodewise.runtime.selection import RowArray, Selector, feasible_nodes_to_find, search
+from nodewise.runtime.selection import NodeNames, RowArray, Selector, feasible_nodes_to_find, search
 from nodewise.state.cache import SchedulerCache
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.snapshot import Snapshot
@@ -31,7 +32,7 @@ class Decision:
     ----------
     node_name : str | None
         The chosen node; None when the pod fits nowhere or something went wrong.
-    best : tuple[str, ...]
+    best : Sequence[str]
         All nodes with the top total, names sorted; only filled in on request.
     reason : str | None
         None, Unschedulable or SchedulerError, as in the PodScheduled condition.
@@ -42,7 +43,7 @@ class Decision:
     """
 
     node_name: str | None
-    best: tuple[str, ...] = ()
+    best: Sequence[str] = ()
     reason: str | None = None
     message: str = ""
     post_filter: PostFilterResult | None = None
@@ -78,6 +79,7 @@ class Scheduler:
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self.nominations = Nominations()
         self.classes = {name: PodClasses(framework, snapshot) for name, framework in frameworks.items()}
+        self._reserved: dict[str, CycleState] = {}  # what Reserve plugins left for PreBind, by pod
         self._start = 0
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
@@ -94,6 +96,21 @@ class Scheduler:
         name = pod.pod.spec.scheduler_name
         pod_class = self.classes[name].class_of(pod.pod)
         return Evaluation(pod, pod_class, self.frameworks[name], self.snapshot, self.nominations)
+
+    def reserve(self, pod: PodInfo, node_name: str) -> Status:
+        """Let the Reserve plugins take note of a decision; when one refuses, all take it back (RunReservePlugins)."""
+        reserving = self.frameworks[pod.pod.spec.scheduler_name].reserving
+        if not reserving:
+            return SUCCESS
+        state = CycleState()
+        for plugin in reserving:
+            status = plugin.reserve(state, pod, node_name)
+            if not status.is_success:
+                for other in reversed(reserving):
+                    other.unreserve(state, pod, node_name)
+                return status.by(plugin.name)
+        self._reserved[pod.uid] = state
+        return SUCCESS
 
     def forget_answers(self, pod: PodInfo) -> None:
         """Drop what is kept of the plugins' answers: a plugin that fails leaves some that do not belong together."""
@@ -114,6 +131,18 @@ class Scheduler:
         except PluginError as error:
             self.forget_answers(pod)
             return Decision(None, reason=REASON_SCHEDULER_ERROR, message=str(error))
+
+    def pre_bind(self, pod: PodInfo, node_name: str) -> Status:
+        """Let the PreBind plugins do their part; when one fails, Reserve plugins take all back (RunPreBindPlugins)."""
+        framework = self.frameworks[pod.pod.spec.scheduler_name]
+        state = self._reserved.pop(pod.uid, None) or CycleState()
+        for plugin in framework.pre_binding:
+            status = plugin.pre_bind(state, pod, node_name)
+            if not status.is_success:
+                for other in reversed(framework.reserving):
+                    other.unreserve(state, pod, node_name)
+                return status.by(plugin.name)
+        return SUCCESS
 
     def _decide(self, pod: PodInfo, *, with_best: bool, with_post_filter: bool) -> Decision:
         evaluation = self.evaluate(pod)
@@ -137,9 +166,7 @@ class Scheduler:
             self.snapshot.columns.name_rank,
             rows_are_by_name=self.snapshot.rows_are_by_name,
         )
-        best: tuple[str, ...] = ()
-        if with_best:
-            best = tuple(sorted(names[i] for i in found[totals == totals.max()].tolist()))
+        best = NodeNames(found[totals == totals.max()], names) if with_best else ()
         return Decision(names[row], best)
 
     def find_nodes(self, evaluation: Evaluation) -> RowArray:
@@ -173,17 +200,19 @@ class Scheduler:
         """Run the PostFilter plugins until one succeeds, fails for good or errs (RunPostFilterPlugins)."""
         reasons: list[str] = []
         kept: PostFilterResult | None = None
+        effects: tuple[Callable[[], None], ...] = ()
         for plugin in evaluation.framework.post_filters:
             result = plugin.post_filter(evaluation)
+            effects += result.effects
             if result.status.code is not Code.UNSCHEDULABLE:
-                return result
+                return replace(result, effects=effects)
             reasons.extend(result.status.reasons)
             if result.nominated_node is not None:
                 kept = result
         if not evaluation.framework.post_filters:
             return None
         nominated = kept.nominated_node if kept is not None else None
-        return PostFilterResult(Status.unschedulable(*reasons), nominated)
+        return PostFilterResult(Status.unschedulable(*reasons), nominated, effects=effects)
 
 
 def names_of(rows: Sequence[int] | RowArray, snapshot: Snapshot) -> list[str]:

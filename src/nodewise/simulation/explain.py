@@ -32,6 +32,8 @@ class NodeExplanation:
     ----------
     filters : dict[str, Status]
         Rejections by plugin, each plugin asked on its own, in profile order; the first is the one that counts.
+    details : dict[str, str]
+        What plugins add to their rejections.
     excluded_by : tuple[str, ...]
         Plugins whose PreFilter left the node out; the filters are for information then.
     scores : dict[str, Score]
@@ -44,6 +46,7 @@ class NodeExplanation:
     excluded_by: tuple[str, ...] = ()
     scores: dict[str, Score] = field(default_factory=dict)
     total: int | None = None
+    details: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -58,6 +61,8 @@ class Explanation:
         Why the pod would not be tried at all, "" when it would.
     pre_filter : Status | None
         A rejection before any node was looked at.
+    detail : str
+        What its plugin adds to it, "" for nothing.
     nodes : list[NodeExplanation]
         By name.
     feasible, best : list[str]
@@ -69,14 +74,13 @@ class Explanation:
         What the PodScheduled condition says when the pod fits nowhere.
     error : str
         What went wrong, when the cycle failed.
-    unsupported_field : str
-        The field that asks for something not built yet, "" for none.
     """
 
     pod: str
     n_nodes: int = 0
     skipped: str = ""
     pre_filter: Status | None = None
+    detail: str = ""
     nodes: list[NodeExplanation] = field(default_factory=list)
     feasible: list[str] = field(default_factory=list)
     best: list[str] = field(default_factory=list)
@@ -84,7 +88,6 @@ class Explanation:
     post_filter: PostFilterResult | None = None
     message: str = ""
     error: str = ""
-    unsupported_field: str = ""
 
 
 def explain(session: Session, pod: PodInfo, *, with_nodes: bool = True) -> Explanation:
@@ -96,6 +99,10 @@ def explain(session: Session, pod: PodInfo, *, with_nodes: bool = True) -> Expla
         Also tell what each plugin says of each node; without, `nodes` stays empty.
     """
     out = Explanation(pod.key)
+    scheduler_name = pod.pod.spec.scheduler_name
+    if scheduler_name not in session.scheduler.frameworks:
+        out.skipped = f'no profile for scheduler name "{scheduler_name}"'
+        return out
     if pod.pod.is_terminating:
         out.skipped = "the pod is being deleted"
         return out
@@ -106,11 +113,6 @@ def explain(session: Session, pod: PodInfo, *, with_nodes: bool = True) -> Expla
         else:
             out.error = status.message
         return out
-    unsupported = session.unsupported(pod.pod)
-    if unsupported is not None:
-        out.unsupported_field = unsupported[0]
-        out.error = f"{unsupported[0]}: {unsupported[1]}"
-        return out
     try:
         _judge(session, pod, out, with_nodes=with_nodes)
     except PluginError as error:
@@ -120,8 +122,8 @@ def explain(session: Session, pod: PodInfo, *, with_nodes: bool = True) -> Expla
 
 
 def explain_all(session: Session) -> Iterator[Explanation]:
-    """Explain every pending pod, in the order of the input."""
-    for pod in session.pending:
+    """Explain every pod without a node, in the order of the input."""
+    for pod in session.waiting:
         yield explain(session, pod)
 
 
@@ -136,6 +138,7 @@ def _judge(session: Session, pod: PodInfo, out: Explanation, *, with_nodes: bool
     status = evaluation.pre_filter_status
     if status is not None:
         out.pre_filter = status
+        out.detail = evaluation.details(None, [status.plugin]).get(status.plugin, "")
         if not status.code.is_rejection:
             out.error = f'running PreFilter plugin "{status.plugin}": {status.message}'
             return
@@ -192,5 +195,8 @@ def _rejections(evaluation: Evaluation) -> dict[int, NodeExplanation]:
     by_row: dict[int, NodeExplanation] = {}
     for row in by_rank.tolist():
         excluded = allowed is not None and not allowed[row]
-        by_row[row] = NodeExplanation(columns.names[row], evaluation.failures(row), excluded_by if excluded else ())
+        failures = evaluation.failures(row)
+        by_row[row] = NodeExplanation(columns.names[row], failures, excluded_by if excluded else ())
+        if failures:
+            by_row[row].details = evaluation.details(row, failures)
     return by_row

@@ -11,7 +11,7 @@ from nodewise.api.objects import Pod
 from nodewise.cluster.object_set import ObjectSet
 from nodewise.config.model import KubeSchedulerConfiguration
 from nodewise.framework.registry import Registry
-from nodewise.plugins.not_yet_supported import unsupported_need
+from nodewise.framework.status import Status
 from nodewise.runtime.selection import Selector, TieBreak
 from nodewise.scheduler.frameworks import build_frameworks
 from nodewise.scheduler.handle import SchedulerHandle
@@ -53,6 +53,8 @@ class Session:
     Attributes
     ----------
     scheduler : Scheduler
+    waiting : list[PodInfo]
+        All pods without a node, in the order of the input.
     pending : list[PodInfo]
         Pods without a node that a profile is responsible for, in the order of the input.
     notes : list[str]
@@ -61,26 +63,30 @@ class Session:
 
     scheduler: Scheduler
     listers: Listers
+    waiting: list[PodInfo] = field(default_factory=list)
     pending: list[PodInfo] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     n_bound: int = 0
-
-    def unsupported(self, pod: Pod) -> tuple[str, str] | None:
-        """Return the field and reason when a pod needs something that is not built yet."""
-        return unsupported_need(pod, self.listers)
 
     def queue_order(self) -> list[PodInfo]:
         """Return the pending pods as the queue would hand them out: by the queue-sort plugin, then age, then input."""
         sort = next(iter(self.scheduler.frameworks.values())).queue_sort
         return sorted(self.pending, key=lambda pod: (sort.sort_key(pod.pod), _age(pod)))
 
-    def place(self, pod: PodInfo, node_name: str, position: int) -> None:
-        """Bind a pod: assumed, and confirmed at once."""
+    def place(self, pod: PodInfo, node_name: str, position: int) -> Status:
+        """Bind a pod: assumed, reserved and confirmed at once; what a Reserve plugin has against it is returned."""
+        status = self.scheduler.reserve(pod, node_name)
+        if not status.is_success:
+            return status
+        status = self.scheduler.pre_bind(pod, node_name)
+        if not status.is_success:
+            return status
         bound = pod.placed_on(node_name, FIRST_START + timedelta(seconds=position))
         self.scheduler.nominations.remove(pod.uid)
         self.scheduler.cache.assume_pod(bound)
         self.scheduler.cache.add_pod(bound)
         self.n_bound += 1
+        return status
 
     def evict(self, victims: Iterable[PodInfo]) -> None:
         """Remove pods at once."""
@@ -106,7 +112,8 @@ def open_session(
         replica_sets=objects.replica_sets,
         stateful_sets=objects.stateful_sets,
         pod_disruption_budgets=objects.pod_disruption_budgets,
-        device_classes=objects.device_classes,
+        device_objects=objects.device_objects,
+        storage=objects.storage,
     )
     cache, snapshot = SchedulerCache(), Snapshot(listers)
     for node in objects.nodes:
@@ -123,17 +130,26 @@ def open_session(
             framework.percentage_of_nodes_to_score = None
     selector = Selector(options.tie_break, random.Random(options.seed))
     scheduler = Scheduler(cache, snapshot, frameworks, selector, percentage)
+    handle.nominator = scheduler.nominations
     session = Session(scheduler, listers)
-    for pod in objects.pods:
+    # As an API server lists them: the order decides between equally important victims of preemption.
+    for pod in sorted(objects.pods, key=lambda pod: (pod.metadata.namespace, pod.metadata.name)):
         if pod.spec.node_name:
             cache.add_pod(PodInfo(pod))
-        elif pod.spec.scheduler_name not in frameworks:
+    for pod in objects.pods:
+        if pod.spec.node_name:
+            continue
+        info = PodInfo(pod)
+        session.waiting.append(info)
+        if pod.spec.scheduler_name not in frameworks:
             session.notes.append(f"Pod {pod.key}: left out, no profile for scheduler name {pod.spec.scheduler_name!r}")
-        else:
-            info = PodInfo(pod)
-            session.pending.append(info)
-            if pod.status.nominated_node_name:
-                scheduler.nominations.add(info, pod.status.nominated_node_name)
+            continue
+        session.pending.append(info)
+        if pod.status.nominated_node_name:
+            scheduler.nominations.add(info, pod.status.nominated_node_name)
+    # The first update takes in every node and pod; decisions then only see what changed.
+    snapshot.update(cache)
+    snapshot.pods.settle()
     return session
 
 

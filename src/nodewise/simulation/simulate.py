@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from nodewise.scheduler.scheduler import REASON_SCHEDULER_ERROR, Decision
+from nodewise.scheduler.scheduler import REASON_SCHEDULER_ERROR, REASON_UNSCHEDULABLE, Decision
 from nodewise.simulation.session import Session
 from nodewise.state.pod_info import PodInfo
 
 REASON_GATED = "SchedulingGated"
+_PLUGINS_THAT_WAIT = frozenset({"DynamicResources"})
+"""Plugins that keep pods out of the queue though nobody gated them: until what they refer to is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class Placement:
     pod : str
         `namespace/name`.
     node : str | None
-    best : tuple[str, ...]
+    best : Sequence[str]
         All nodes that shared the top total.
     victims : tuple[str, ...]
         Pods evicted for it.
@@ -31,20 +33,17 @@ class Placement:
         What the PodScheduled condition says; also set when preemption made room.
     detail : str
         What the condition does not say: gates, or why preemption did not help in the end.
-    unsupported_field : str
-        The field that asks for something not built yet, "" for none.
     error : str
         What went wrong in a plugin, "" for nothing.
     """
 
     pod: str
     node: str | None
-    best: tuple[str, ...] = ()
+    best: Sequence[str] = ()
     victims: tuple[str, ...] = ()
     reason: str | None = None
     message: str = ""
     detail: str = ""
-    unsupported_field: str = ""
     error: str = ""
 
 
@@ -69,20 +68,20 @@ def _try(session: Session, pod: PodInfo, position: int, *, with_best: bool) -> P
     if not status.is_success:
         if not status.code.is_rejection:
             return _failed(pod, status.message)
+        if status.plugin in _PLUGINS_THAT_WAIT:
+            return Placement(pod.key, None, reason=REASON_UNSCHEDULABLE, message=status.message)
         return Placement(pod.key, None, reason=REASON_GATED, detail=status.message)
-    unsupported = session.unsupported(pod.pod)
-    if unsupported is not None:
-        where, why = unsupported
-        return Placement(
-            pod.key, None, reason=REASON_SCHEDULER_ERROR, message=f"{where}: {why}", unsupported_field=where
-        )
     decision = scheduler.schedule(pod, with_best=with_best)
     if decision.node_name is not None:
-        session.place(pod, decision.node_name, position)
+        status = session.place(pod, decision.node_name, position)
+        if not status.is_success:
+            return _failed(pod, f"reserve: {status.message}")
         return Placement(pod.key, decision.node_name, decision.best)
     if decision.reason == REASON_SCHEDULER_ERROR:
         return _failed(pod, decision.message)
     result = decision.post_filter
+    for effect in result.effects if result is not None else ():
+        effect()
     if result is None or not result.nominated_node:
         return Placement(pod.key, None, reason=decision.reason, message=decision.message)
     session.evict(result.victims)
@@ -100,7 +99,9 @@ def _try(session: Session, pod: PodInfo, position: int, *, with_best: bool) -> P
             detail=f"preemption did not help: {second.message}",
             error=second.message if second.reason == REASON_SCHEDULER_ERROR else "",
         )
-    session.place(pod, second.node_name, position)
+    status = session.place(pod, second.node_name, position)
+    if not status.is_success:
+        return _failed(pod, f"reserve: {status.message}")
     return Placement(pod.key, second.node_name, second.best, victims, message=decision.message)
 
 

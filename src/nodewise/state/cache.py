@@ -73,11 +73,11 @@ class SchedulerCache:
     @property
     def generation(self) -> int:
         """The number of the newest change."""
-        return self.nodes.changes.generation
+        return self.nodes.generation
 
     def newest_first(self) -> Iterator[NodeInfo]:
         """Walk all NodeInfos in the order of their last change; hold the lock meanwhile."""
-        return iter(self.nodes.changes)
+        return self.nodes.newest_first()
 
     def add_node(self, node: Node) -> None:
         """Add a node, or replace what is known of it; pods that named it before stay on it."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Iterator
+
 from nodewise.api.objects import Node
 from nodewise.errors import CacheError
 from nodewise.state.image_states import ImageStates
 from nodewise.state.node_info import NodeInfo
-from nodewise.state.node_list import NodeInfoList
 from nodewise.state.node_tree import NodeTree, not_in_tree
 from nodewise.state.pod_info import PodInfo
 
@@ -16,22 +18,33 @@ class CachedNodes:
 
     Attributes
     ----------
-    infos : dict[str, NodeInfo]
-        By name, ghosts included.
-    changes : NodeInfoList
-        The same, newest change first.
+    infos : OrderedDict[str, NodeInfo]
+        By name, ghosts included, in the order of their last change. This is the doubly linked list of the Go cache:
+        an OrderedDict is one, and moves an entry to its end at once.
+    generation : int
+        The number of the last change; a number never comes twice, not even for a node that goes and comes again.
+    newest : NodeInfo | None
+        What the last change was about; None when it is gone.
+    second_generation : int
+        No NodeInfo but the newest has a generation above this one.
     tree : NodeTree
         Names of the nodes that have a Node object, by zone.
     images : ImageStates
     """
 
-    __slots__ = ("changes", "images", "infos", "tree")
+    __slots__ = ("generation", "images", "infos", "newest", "second_generation", "tree")
 
     def __init__(self) -> None:
-        self.infos: dict[str, NodeInfo] = {}
-        self.changes = NodeInfoList()
+        self.infos: OrderedDict[str, NodeInfo] = OrderedDict()
+        self.generation = 0
+        self.newest: NodeInfo | None = None
+        self.second_generation = 0
         self.tree = NodeTree()
         self.images = ImageStates()
+
+    def newest_first(self) -> Iterator[NodeInfo]:
+        """Walk all NodeInfos, the one that changed last first."""
+        return reversed(self.infos.values())
 
     def put_node(self, node: Node) -> None:
         """Add or replace a Node object; QuantityError, and nothing changes, when its amounts cannot be read."""
@@ -43,7 +56,7 @@ class CachedNodes:
         self.infos[node.name] = info
         self.images.replace(node.name, known.status.images if known is not None else (), node.status.images)
         self.tree.add_node(node)
-        self.changes.touch(info, None, None)
+        self._touch(info)
 
     def take_node(self, node: Node | str) -> None:
         """Drop a Node object, given it or its name; CacheError when there is none."""
@@ -57,7 +70,7 @@ class CachedNodes:
         self.images.replace(name, known.status.images, ())
         self.tree.remove_node(name)
         info.set_node(None)
-        self.changes.touch(info, None, None)
+        self._touch(info)
         self._drop_if_empty(info)
 
     def put_pod(self, pod: PodInfo) -> None:
@@ -66,13 +79,13 @@ class CachedNodes:
         if info is None:
             info = self.infos[pod.node_name] = NodeInfo(pod.node_name)
         info.add_pod(pod)
-        self.changes.touch(info, pod, None)
+        self._touch(info, pod, None)
 
     def take_pod(self, pod: PodInfo) -> None:
         """Count a pod out of the node that it names."""
         info = self.infos[pod.node_name]
         info.remove_pod(pod)
-        self.changes.touch(info, None, pod)
+        self._touch(info, None, pod)
         self._drop_if_empty(info)
 
     def swap_pod(self, old: PodInfo, new: PodInfo) -> None:
@@ -84,13 +97,26 @@ class CachedNodes:
         info = self.infos[old.node_name]
         info.remove_pod(old)
         info.add_pod(new)
-        self.changes.touch(info, new, old)
+        self._touch(info, new, old)
 
     def is_last_pod(self, pod: PodInfo) -> bool:
         """Tell whether a pod is at the end of its node's list, where it would be if it came only now."""
         return next(reversed(self.infos[pod.node_name].pods)) == pod.uid
 
+    def _touch(self, info: NodeInfo, appended: PodInfo | None = None, removed: PodInfo | None = None) -> None:
+        """Number a change of a NodeInfo and make it the newest; the pods are those that came and went with it."""
+        if info is not self.newest:
+            self.second_generation = self.generation
+            self.newest = info
+            self.infos.move_to_end(info.name)
+        self.generation += 1
+        info.previous_generation = info.generation
+        info.generation = self.generation
+        info.appended = appended
+        if removed is not info.removed:  # a struct is quicker to read than to write
+            info.removed = removed
+
     def _drop_if_empty(self, info: NodeInfo) -> None:
         if info.node is None and not info.pods:
-            self.changes.unlink(info)
             del self.infos[info.name]
+            self.newest = None

@@ -40,7 +40,7 @@ def compare(nodes: Iterable[Node], pods: Iterable[Pod], dump: CacheDump, pending
     """Compare the API's nodes and pods with a copy of the cache and the pods in the queue."""
     cached_pods = [uid for info in dump.nodes.values() for uid in info.pods]
     cached_pods.extend(pod.uid for pod in pending)
-    missed_nodes, redundant_nodes = _differences((node.name for node in nodes), dump.nodes)
+    missed_nodes, redundant_nodes = _differences((node.name for node in nodes), list(dump.nodes))
     missed_pods, redundant_pods = _differences((pod.metadata.uid or pod.key for pod in pods), cached_pods)
     return CacheMismatch(missed_nodes, redundant_nodes, missed_pods, redundant_pods)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from nodewise.api.devices import DeviceObject
 from nodewise.api.objects import (
-    DeviceClass,
     Namespace,
     PodDisruptionBudget,
     ReplicaSet,
@@ -13,6 +13,9 @@ from nodewise.api.objects import (
     Service,
     StatefulSet,
 )
+from nodewise.api.storage import StorageObject
+from nodewise.state.device_listers import DeviceListers
+from nodewise.state.storage_listers import StorageListers
 
 _NO_LABELS: Mapping[str, str] = {}
 
@@ -20,18 +23,20 @@ _NO_LABELS: Mapping[str, str] = {}
 class Listers:
     """Objects by namespace and name.
 
-    `version` grows with every change; what a plugin derives from listers it keeps only for one version.
+    `version` grows with every change; what a plugin derives from listers it keeps only for one version. Volumes and
+    claims are in `storage`, which has its own.
     """
 
     def __init__(self) -> None:
         self.version = 0
+        self.storage = StorageListers()
         self.namespaces: dict[str, Namespace] = {}
         self.services: dict[str, list[Service]] = {}
         self.replication_controllers: dict[tuple[str, str], ReplicationController] = {}
         self.replica_sets: dict[tuple[str, str], ReplicaSet] = {}
         self.stateful_sets: dict[tuple[str, str], StatefulSet] = {}
         self.pod_disruption_budgets: dict[str, list[PodDisruptionBudget]] = {}
-        self.device_classes: list[DeviceClass] = []
+        self.devices = DeviceListers()
 
     def namespace_labels(self, name: str) -> Mapping[str, str]:
         """Return the labels of a namespace; none when it does not exist."""
@@ -47,10 +52,12 @@ class Listers:
         replica_sets: Iterable[ReplicaSet] = (),
         stateful_sets: Iterable[StatefulSet] = (),
         pod_disruption_budgets: Iterable[PodDisruptionBudget] = (),
-        device_classes: Iterable[DeviceClass] = (),
+        device_objects: Iterable[DeviceObject] = (),
+        storage: Iterable[StorageObject] = (),
     ) -> None:
         """Add objects."""
         self.version += 1
+        self.storage.fill(storage)
         self.namespaces.update((ns.metadata.name, ns) for ns in namespaces)
         for service in services:
             self.services.setdefault(service.metadata.namespace, []).append(service)
@@ -62,4 +69,4 @@ class Listers:
             self.stateful_sets[sts.metadata.namespace, sts.metadata.name] = sts
         for pdb in pod_disruption_budgets:
             self.pod_disruption_budgets.setdefault(pdb.metadata.namespace, []).append(pdb)
-        self.device_classes.extend(device_classes)
+        self.devices.fill(device_objects)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from types import MappingProxyType
+
+import msgspec
 
 from nodewise.api.objects import Node
 from nodewise.api.resources import node_allocatable
 from nodewise.errors import CacheError
 from nodewise.state.pod_info import HostPort, PodInfo
 
-_NO_RESOURCES: Mapping[str, int] = {}
+_NO_RESOURCES: Mapping[str, int] = MappingProxyType({})
 _NO_PORTS: Set[HostPort] = frozenset()
-_NO_CLAIMS: Mapping[str, int] = {}
+_NO_CLAIMS: Mapping[str, int] = MappingProxyType({})
 
 
-class NodeInfo:
+class NodeInfo(msgspec.Struct, gc=False, eq=False):
     """What is known of one node name (framework.NodeInfo); a ghost when pods name it and no Node object exists.
+
+    Compared by identity. Nothing that it refers to refers back, so the garbage collector need not look at it.
 
     Attributes
     ----------
@@ -37,40 +42,19 @@ class NodeInfo:
         The pod that came and the one that went with the last change; both None when it was about something else.
     """
 
-    __slots__ = (
-        "allocatable",
-        "appended",
-        "generation",
-        "name",
-        "newer",
-        "node",
-        "non_zero_cpu_milli",
-        "non_zero_memory_bytes",
-        "older",
-        "pods",
-        "previous_generation",
-        "pvc_ref_counts",
-        "removed",
-        "requested",
-        "used_ports",
-    )
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.node: Node | None = None
-        self.allocatable: Mapping[str, int] = _NO_RESOURCES
-        self.pods: dict[str, PodInfo] = {}
-        self.requested: dict[str, int] = {}
-        self.non_zero_cpu_milli = 0
-        self.non_zero_memory_bytes = 0
-        self.used_ports = _NO_PORTS
-        self.pvc_ref_counts = _NO_CLAIMS
-        self.generation = 0
-        self.previous_generation = 0
-        self.appended: PodInfo | None = None
-        self.removed: PodInfo | None = None
-        self.newer: NodeInfo | None = None
-        self.older: NodeInfo | None = None
+    name: str
+    node: Node | None = None
+    allocatable: Mapping[str, int] = _NO_RESOURCES
+    pods: dict[str, PodInfo] = msgspec.field(default_factory=dict)
+    requested: dict[str, int] = msgspec.field(default_factory=dict)
+    non_zero_cpu_milli: int = 0
+    non_zero_memory_bytes: int = 0
+    used_ports: Set[HostPort] = _NO_PORTS
+    pvc_ref_counts: Mapping[str, int] = _NO_CLAIMS
+    generation: int = 0
+    previous_generation: int = 0
+    appended: PodInfo | None = None
+    removed: PodInfo | None = None
 
     def set_node(self, node: Node | None) -> None:
         """Take over a Node object, or drop it."""

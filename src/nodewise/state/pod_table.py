@@ -10,8 +10,8 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from nodewise.caches.lru import LRUCache
 from nodewise.api.objects import Pod
+from nodewise.caches.lru import LRUCache
 from nodewise.state.affinity_terms import NO_TERMS, AffinityTerm, PodAffinityTerms, TermRole, affinity_terms
 from nodewise.state.columns import IntArray
 from nodewise.state.interning import Interner
@@ -160,7 +160,7 @@ class PodTable:
                 if counts is not None:
                     counts.add(row, amount * weight)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Give the pods that came since the last time their place in the columns over pods."""
         for info, row in self._fresh.items():
             slot = self._free.pop() if self._free else self._new_slot()
@@ -189,7 +189,7 @@ class PodTable:
         counts = self._label_counts.get(match)
         if counts is None:
             self._has_counts = True
-            self._settle()
+            self.settle()
             wanted = self._labels_matching(match)
             lut = np.zeros(len(self._labels), bool)
             lut[wanted] = True
@@ -240,7 +240,7 @@ class PodTable:
         counts = self._owner_counts.get(term)
         if counts is None:
             self._has_counts = True
-            self._settle()
+            self.settle()
             weights = np.zeros(len(self._terms), np.int64)
             for affinity_id, weight in self._owners.get(term, ()):
                 weights[affinity_id] = weight

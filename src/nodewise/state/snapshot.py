@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from nodewise.state.columns import NodeTable
 from nodewise.state.dirty_log import DirtyLog
 from nodewise.state.listers import Listers
 from nodewise.state.log_message import LOGGER, LogMessage
-from nodewise.state.node_info import NodeInfo
 from nodewise.state.node_tree import NodeTree
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.pod_table import PodTable
@@ -99,7 +99,7 @@ class Snapshot:
             The nodes are not those of the cache's tree, which is a bug; the snapshot has been made anew.
         """
         nodes = cache.nodes
-        if nodes.changes.generation == self.generation and cache is self._cache:
+        if nodes.generation == self.generation and cache is self._cache:
             return
         cache.lock.acquire()  # `with` costs twice as much, which shows here
         try:
@@ -137,20 +137,17 @@ class Snapshot:
 
     def _catch_up(self, nodes: CachedNodes) -> None:
         """Write the rows of nodes that changed, oldest change first."""
-        info, since = nodes.changes.head, self.generation
-        n_rows, write = self.columns.n_rows, self._rows.write
-        if info is not None and (info.older is None or info.older.generation <= since):
-            if info.node is not None:
-                write(info)
+        n_rows, write, since = self.columns.n_rows, self._rows.write, self.generation
+        newest = nodes.newest
+        if newest is not None and nodes.second_generation <= since:
+            if newest.node is not None:
+                write(newest)
         else:
-            changed: list[NodeInfo] = []
-            while info is not None and info.generation > since:
-                if info.node is not None:
-                    changed.append(info)
-                info = info.older
+            changed = list(takewhile(lambda info: info.generation > since, nodes.newest_first()))
             for info in reversed(changed):
-                write(info)
-        self.generation = nodes.changes.generation
+                if info.node is not None:
+                    write(info)
+        self.generation = nodes.generation
         if self.columns.n_rows != n_rows:
             self.columns.publish()
 

@@ -49,7 +49,6 @@ class SnapshotRows:
         self._lowest: list[int] = []
         self._generation: list[int] = []
         self._images_version: list[int] = []
-        self._image_names: list[frozenset[str]] = []
         self._free_rows: list[int] = []
 
     def forget_generations(self) -> None:
@@ -77,7 +76,7 @@ class SnapshotRows:
             kind |= PODS
         else:
             kind |= self._write_pods(row, info)
-            self._write_amounts(row, info, info.requested)
+            self._write_amounts(row, info)
         self._generation[row] = info.generation
         self._log.append(row, kind)
 
@@ -89,7 +88,6 @@ class SnapshotRows:
             self._lowest.append(NO_PODS_PRIORITY)
             self._generation.append(UNKNOWN)
             self._images_version.append(UNKNOWN)
-            self._image_names.append(frozenset())
         columns.writable("alive")[row] = True
         columns.writable("min_priority")[row] = NO_PODS_PRIORITY
         columns.n_nodes += 1
@@ -105,7 +103,6 @@ class SnapshotRows:
         columns.writable("taint_set")[row] = columns.taint_sets.intern(node.spec.taints)
         features = columns.feature_sets.intern(frozenset(node.status.declared_features))
         columns.writable("feature_set")[row] = features
-        self._image_names[row] = frozenset(name for image in node.status.images for name in image.names)
         self._images_version[row] = -1
         indices = {columns.resource_row(name): amount for name, amount in info.allocatable.items()}
         allocatable = columns.writable("allocatable")
@@ -113,16 +110,14 @@ class SnapshotRows:
         for index, amount in indices.items():
             allocatable[index, row] = amount
 
-    def _write_amounts(self, row: int, info: NodeInfo, names: Iterable[str]) -> None:
-        """Write the sums over a row's pods, of resources those that are named."""
+    def _write_amounts(self, row: int, info: NodeInfo) -> None:
+        """Write all sums over a row's pods."""
         columns = self.columns
-        index_of, amounts = columns.resources.ids, info.requested
+        indices = {columns.resource_row(name): amount for name, amount in info.requested.items()}
         requested = columns.writable("requested")
-        for name in names:
-            if name not in index_of:  # a resource that no node or pod had so far
-                columns.resource_row(name)
-                requested = columns.writable("requested")
-            requested[index_of[name], row] = wrapped(amounts[name])
+        requested[:, row] = 0
+        for index, amount in indices.items():
+            requested[index, row] = wrapped(amount)
         requested[PODS_ROW, row] = len(info.pods)
         # Wraps as Go's subtraction does.
         np.subtract(columns.writable("allocatable")[:, row], requested[:, row], out=columns.writable("free")[:, row])
@@ -168,7 +163,7 @@ class SnapshotRows:
         try:
             self._write_sums(row, info, names)
         except (KeyError, ValueError):
-            self._write_amounts(row, info, info.requested)
+            self._write_amounts(row, info)
 
     def _write_sums(self, row: int, info: NodeInfo, names: Iterable[str]) -> None:
         """Write the sums of some resources; KeyError for a resource without a row, ValueError beyond int64."""
@@ -235,17 +230,16 @@ class SnapshotRows:
         columns.write_ports(row, ())
         columns.nodes[row] = None
         columns.node_version += 1
-        self._image_names[row] = frozenset()
         columns.write_images(row)
         columns.n_nodes -= 1
         self._free_rows.append(row)
         self._log.append(row, RESOURCES | NODE | PODS)
 
     def _image_state(self, row: int, name: str) -> tuple[int, int]:
-        if name not in self._image_names[row]:
-            return 0, 0
         state = self.images.get(name)
-        return (state.size_bytes, len(state.nodes)) if state is not None else (0, 0)
+        if state is None or self.columns.nodes[row] is None or self.columns.names[row] not in state.nodes:
+            return 0, 0
+        return state.size_bytes, len(state.nodes)
 
 
 def _lowest_priority(pods: Mapping[str, PodInfo], bound: int | None = None) -> int:

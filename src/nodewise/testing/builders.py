@@ -29,6 +29,7 @@ from nodewise.api.objects import (
     Toleration,
 )
 from nodewise.framework.status import SUCCESS, Status
+from nodewise.runtime.nominator import Nominations
 from nodewise.state.cache import SchedulerCache
 from nodewise.state.listers import Listers
 from nodewise.state.pod_info import PodInfo
@@ -187,6 +188,7 @@ class FakeHandle:
     def __init__(self, snapshot: Snapshot | None = None, time: datetime = TEST_TIME) -> None:
         self.snapshot = snapshot or make_snapshot([])
         self.time = time
+        self.nominator = Nominations()
         self.bound: list[tuple[str, str]] = []
 
     @property

@@ -1,0 +1,1 @@
+"""Rules about volumes and claims that several plugins share."""
