@@ -1,7 +1,7 @@
 # Targets: setup, demo, check, test, deep, parity, bench, oracle, docs. Figures and seeds are variables: make parity SEEDS=20
 PYTHON ?= python3
 SEEDS ?= 200
-PROFILES ?= basic,affinity,spread,mixed,volumes
+PROFILES ?= basic,affinity,spread,mixed,volumes,dra
 JOBS ?= 2
 DEEP ?= tests/state
 EXAMPLE := examples/cluster.yaml

@@ -68,3 +68,10 @@ def test_a_pod_of_another_scheduler_is_listed_as_one_that_would_not_be_tried(tmp
     foreign = pod("foreign").replace("spec: {", "spec: {schedulerName: other, ")
     lines = nodewise("explain", write(tmp_path / "c.yaml", node() + foreign), "--all", "-o", "jsonl").json_lines()
     assert lines == [{"pod": "default/foreign", "skipped": 'no profile for scheduler name "other"'}]
+
+
+def test_feature_gates_are_checked_as_kube_scheduler_checks_them(cluster: str) -> None:
+    unknown = nodewise("simulate", cluster, "--feature-gates", "Foo=true")
+    assert (unknown.exit_code, unknown.stderr) == (2, "nodewise: unrecognized feature gate: Foo\n")
+    assert "not supported yet" in nodewise("simulate", cluster, "--feature-gates", "GenericWorkload=true").stderr
+    assert nodewise("simulate", cluster, "--feature-gates", "GenericWorkload=false").stdout

@@ -175,7 +175,12 @@ def change_a_volume(generator: random.Random, storage: Storage) -> None:
     elif kind == "access":
         volume["spec"]["accessModes"] = generator.choice([["ReadWriteMany"], ["ReadWriteOnce", "ReadOnlyMany"]])
     elif kind == "ref":
-        claim = _one(generator, storage.of("PersistentVolumeClaim"))["metadata"]
+        # For a claim that no other volume is for: of two the scheduler takes any.
+        refs = [other["spec"].get("claimRef", {}) for other in storage.of("PersistentVolume")]
+        taken = {(ref.get("namespace"), ref.get("name")) for ref in refs}
+        claims = [item["metadata"] for item in storage.of("PersistentVolumeClaim")]
+        free = [claim for claim in claims if (claim["namespace"], claim["name"]) not in taken]
+        claim = generator.choice(free) if free else {}
         volume["spec"]["claimRef"] = {"namespace": claim.get("namespace", "x"), "name": claim.get("name", "x")}
     else:
         volume["spec"]["nodeAffinity"] = {"required": {"nodeSelectorTerms": [_term(generator, storage)]}}

@@ -52,7 +52,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
             if stop.is_made:
                 opened.session.notes.append(f"interrupted: {len(pods) - n_done} of {len(pods)} pods are left out")
                 break
-    output.close([*opened.errors, *problems.refused])
+    output.close(opened.errors)
     sys.stdout.flush()
     problems.print(opened)
     if stop.is_made:

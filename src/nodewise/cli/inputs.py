@@ -16,6 +16,7 @@ from nodewise.cli.progress import progress_bar
 from nodewise.cluster.files import InputFile, read_file
 from nodewise.cluster.load import LoadedCluster, load_cluster
 from nodewise.cluster.object_set import InputError
+from nodewise.config.feature_gates import parse_feature_gates
 from nodewise.config.load import default_configuration, load_configuration
 from nodewise.config.model import KubeSchedulerConfiguration
 from nodewise.errors import NodewiseError
@@ -61,6 +62,7 @@ def open_cluster(arguments: argparse.Namespace, paths: list[str]) -> Opened:
     if not paths:
         raise UsageError("no input: give a FILE, a directory, or - for standard input")
     configuration = _read_configuration(arguments.config) if arguments.config else default_configuration()
+    parse_feature_gates(arguments.feature_gates)  # those that can be switched have no effect on decisions
     registry = in_tree_registry()
     registry.load_entry_points()
     added = [registry.load_plugin(source) for source in arguments.plugin]

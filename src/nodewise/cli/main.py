@@ -136,6 +136,12 @@ def _add_scheduling(parser: argparse.ArgumentParser) -> None:
         metavar="MODULE:CLASS",
         help="add a plugin; it runs at its extension points after the profile's own, with weight 1",
     )
+    parser.add_argument(
+        "--feature-gates",
+        default="",
+        metavar="A=true,B=false",
+        help="as of kube-scheduler; a gate that would change something not built yet is refused",
+    )
     parser.add_argument("--seed", type=int, default=0, help="for --tie-break random")
     parser.add_argument("--tie-break", choices=TIE_BREAKS, default="first", help="among equals: default first by name")
     parser.add_argument(

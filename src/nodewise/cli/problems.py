@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from nodewise.cli.console import printable
 from nodewise.cli.inputs import Opened
-from nodewise.cluster.object_set import InputError
 
 
 @dataclass(slots=True)
@@ -16,17 +15,14 @@ class Problems:
 
     Attributes
     ----------
-    refused : list[InputError]
-        Pods that ask for something not built yet.
     failures : dict[str, list[str]]
         Pods by what went wrong in a plugin for them.
     """
 
-    refused: list[InputError] = field(default_factory=list)
     failures: dict[str, list[str]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.refused or self.failures)
+        return bool(self.failures)
 
     def add_failure(self, pod: str, message: str) -> None:
         """Take note of a pod that a plugin failed for."""
@@ -34,7 +30,7 @@ class Problems:
 
     def print(self, opened: Opened) -> None:
         """Print a line for each thing that is wrong, then the remarks."""
-        for error in (*opened.errors, *self.refused):
+        for error in opened.errors:
             print_error(str(error))
         for message, pods in self.failures.items():
             more = f" and {len(pods) - 1:,} more" if len(pods) > 1 else ""

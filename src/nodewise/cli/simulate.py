@@ -97,6 +97,6 @@ class _Run:
     def close_document(self) -> None:
         """Print what follows the pods."""
         if self._document is not None:
-            errors = [error_document(error) for error in (*self._opened.errors, *self.problems.refused)]
+            errors = [error_document(error) for error in self._opened.errors]
             summary = simulation_summary(self._opened.session, self.shown, self.seconds)
             self._document.close({"summary": summary, "inputErrors": errors})
