@@ -8,8 +8,7 @@ import time
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nodewise.api.quantity import Quantity, parse_quantity
 from nodewise.errors import NodewiseError, QuantityError

@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nodewise.api.objects import Node, NodeStatus, ObjectMeta, Pod
 from nodewise.api.resources import (

@@ -4,8 +4,7 @@ import contextlib
 import io
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nodewise.cli.console import Console, printable, some_of
 from nodewise.cli.text_table import Column, Table

@@ -3,8 +3,7 @@
 import json
 import time
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from nodewise.cluster.load import LoadedCluster
 from tests.cluster.yaml_text import load_text, node, pod

@@ -1,8 +1,7 @@
 """Durations in Go's notation."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nodewise.config.durations import format_duration, parse_duration
 

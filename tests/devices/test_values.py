@@ -3,8 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nodewise.api.quantity import parse_quantity
 from nodewise.devices.cel.values import CelError, Uint, equal, parse_semver

@@ -142,4 +142,4 @@ def sample_pods() -> list[Pod]:
 def owned_by(claim: PersistentVolumeClaim, pod: Pod) -> PersistentVolumeClaim:
     """Return the claim as the ephemeral controller would have made it for the pod."""
     owner = OwnerReference("v1", "Pod", pod.metadata.name, pod.metadata.uid, controller=True)
-    return replace(claim, metadata=replace(claim.metadata, owner_references=(owner,)))  # type: ignore[no-any-return]
+    return replace(claim, metadata=replace(claim.metadata, owner_references=(owner,)))

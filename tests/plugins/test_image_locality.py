@@ -1,6 +1,5 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nodewise.api.objects import Container, ContainerImage, ImageVolumeSource, Volume
 from nodewise.plugins.image_locality import ImageLocality, normalized_name

@@ -1,17 +1,14 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nodewise.api.objects import (
     Affinity,
+    NodeAffinity as Spec,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     Pod,
     PreferredSchedulingTerm,
-)
-from nodewise.api.objects import (
-    NodeAffinity as Spec,
 )
 from nodewise.config.arguments import NodeAffinityArgs
 from nodewise.errors import PluginError

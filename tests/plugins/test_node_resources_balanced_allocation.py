@@ -2,8 +2,7 @@ import math
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nodewise.config.arguments import NodeResourcesBalancedAllocationArgs, ResourceSpec
 from nodewise.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation

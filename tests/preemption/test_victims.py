@@ -2,8 +2,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nodewise.api.objects import PodDisruptionBudget
 from nodewise.framework.status import Status

@@ -6,8 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nodewise.runtime.selection import Selector, TieBreak, feasible_nodes_to_find, heap_winner, search
 

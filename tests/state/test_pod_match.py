@@ -1,7 +1,6 @@
 from random import Random
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nodewise.api.objects import LabelSelector, Namespace, ObjectMeta
 from nodewise.api.selectors import EVERYTHING, NOTHING, Selector

@@ -1,5 +1,4 @@
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.snapshot import Snapshot

@@ -3,8 +3,7 @@ import doctest
 import pytest
 
 from nodewise.api.objects import Taint, Toleration
-from nodewise.testing import builders
-from nodewise.testing import check_plugin as check_plugin_module
+from nodewise.testing import builders, check_plugin as check_plugin_module
 from nodewise.testing.builders import make_node, make_pod, make_snapshot, make_taint, make_toleration
 
 

@@ -6,7 +6,7 @@ from nodewise.volumes.assumed import AssumedStorage
 
 
 def with_version(volume: PersistentVolume, version: str) -> PersistentVolume:
-    return replace(volume, metadata=replace(volume.metadata, resource_version=version))  # type: ignore[no-any-return]
+    return replace(volume, metadata=replace(volume.metadata, resource_version=version))
 
 
 def test_what_is_assumed_of_a_volume_counts_until_the_api_says_otherwise() -> None:

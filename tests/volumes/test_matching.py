@@ -1,8 +1,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from nodewise.api.objects import LabelSelector, Node
 from nodewise.api.quantity import parse_quantity

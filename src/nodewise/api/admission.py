@@ -88,7 +88,7 @@ def identified(metadata: ObjectMeta, kind: str, position: int) -> ObjectMeta:
     if metadata.uid and metadata.resource_version and metadata.creation_timestamp is not None:
         return metadata
     created = metadata.creation_timestamp
-    return replace(  # type: ignore[no-any-return]
+    return replace(
         metadata,
         uid=metadata.uid or made_up_uid(kind, metadata.namespace, metadata.name),
         resource_version=metadata.resource_version or str(position + 1),
@@ -145,7 +145,7 @@ def _merged_term(term: PodAffinityTerm, labels: Mapping[str, str]) -> PodAffinit
     if not (term.match_label_keys or term.mismatch_label_keys):
         return term
     selector = _merged(term.label_selector, labels, term.match_label_keys, term.mismatch_label_keys)
-    return replace(term, label_selector=selector)  # type: ignore[no-any-return]
+    return replace(term, label_selector=selector)
 
 
 def _merged(
@@ -161,7 +161,7 @@ def _merged(
 
 def _without_bind_mount_options(container: Container) -> Container:
     mounts = tuple(replace(mount, bind_mount_options=None) for mount in container.volume_mounts)
-    return replace(container, volume_mounts=mounts)  # type: ignore[no-any-return]
+    return replace(container, volume_mounts=mounts)
 
 
 def _created_status(pod: Pod) -> PodStatus:

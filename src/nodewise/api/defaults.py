@@ -57,7 +57,7 @@ def default_object(obj: AnyObject, api_version: str = "") -> AnyObject:
         labels = {**obj.metadata.labels, NAMESPACE_NAME_LABEL: obj.metadata.name}
         return Namespace(replace(obj.metadata, labels=labels))
     if isinstance(obj, PriorityClass) and obj.preemption_policy is None:
-        return replace(obj, preemption_policy="PreemptLowerPriority")  # type: ignore[no-any-return]
+        return replace(obj, preemption_policy="PreemptLowerPriority")
     if isinstance(obj, PodDisruptionBudget):
         if api_version != "policy/v1beta1" or obj.spec.selector != LabelSelector():
             return obj
@@ -74,9 +74,9 @@ def default_object(obj: AnyObject, api_version: str = "") -> AnyObject:
                 default_claim_template(claim, f"spec.volumeClaimTemplates[{index}]")
                 for index, claim in enumerate(obj.spec.volume_claim_templates)
             )
-        return replace(obj, spec=replace(obj.spec, **changes))  # type: ignore[no-any-return]
+        return replace(obj, spec=replace(obj.spec, **changes))
     if isinstance(obj, Job):
-        return replace(obj, spec=_default_job_spec(obj.spec, "spec"))  # type: ignore[no-any-return]
+        return replace(obj, spec=_default_job_spec(obj.spec, "spec"))
     if isinstance(obj, StorageObject):
         return default_storage(obj)
     if isinstance(obj, DeviceObject):
@@ -84,7 +84,7 @@ def default_object(obj: AnyObject, api_version: str = "") -> AnyObject:
     if isinstance(obj, CronJob):
         job_template = obj.spec.job_template
         job_template = replace(job_template, spec=_default_job_spec(job_template.spec, "spec.jobTemplate.spec"))
-        return replace(obj, spec=replace(obj.spec, job_template=job_template))  # type: ignore[no-any-return]
+        return replace(obj, spec=replace(obj.spec, job_template=job_template))
     return obj
 
 
@@ -156,7 +156,7 @@ def _rounded_requirements(requirements: ResourceRequirements, path: str) -> Reso
     limits = rounded(requirements.limits, f"{path}.limits") if requirements.limits else requirements.limits
     if requests is requirements.requests and limits is requirements.limits:
         return requirements
-    return replace(requirements, requests=requests, limits=limits)  # type: ignore[no-any-return]
+    return replace(requirements, requests=requests, limits=limits)
 
 
 def _default_pod_status(status: PodStatus) -> PodStatus:
@@ -197,7 +197,7 @@ def _default_node(node: Node) -> Node:
         allocatable = capacity
     if capacity is node.status.capacity and allocatable is node.status.allocatable:
         return node
-    return replace(node, status=replace(node.status, capacity=capacity, allocatable=allocatable))  # type: ignore[no-any-return]
+    return replace(node, status=replace(node.status, capacity=capacity, allocatable=allocatable))
 
 
 def _default_replication_controller(controller: ReplicationController) -> ReplicationController:
@@ -219,7 +219,7 @@ def _default_job_spec(spec: JobSpec, path: str) -> JobSpec:
     completions, parallelism = spec.completions, spec.parallelism
     if completions is None and parallelism is None:
         completions = 1
-    return replace(  # type: ignore[no-any-return]
+    return replace(
         spec,
         completions=completions,
         parallelism=1 if parallelism is None else parallelism,

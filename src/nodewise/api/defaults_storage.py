@@ -45,7 +45,7 @@ def default_storage(obj: StorageObject) -> StorageObject:
     if isinstance(obj, PersistentVolume):
         return _default_volume(obj)
     if isinstance(obj, StorageClass) and obj.volume_binding_mode is None:
-        return replace(obj, volume_binding_mode="Immediate")  # type: ignore[no-any-return]
+        return replace(obj, volume_binding_mode="Immediate")
     if isinstance(obj, CSIDriver):
         spec = obj.spec
         wanted = CSIDriverSpec(bool(spec.storage_capacity), bool(spec.prevent_pod_scheduling_if_missing))
@@ -62,7 +62,7 @@ def default_claim_spec(spec: PersistentVolumeClaimSpec, path: str) -> Persistent
         _rounded(spec.resources.requests, f"{path}.resources.requests"),
         _rounded(spec.resources.limits, f"{path}.resources.limits"),
     )
-    return replace(spec, resources=resources, volume_mode=spec.volume_mode or _FILESYSTEM)  # type: ignore[no-any-return]
+    return replace(spec, resources=resources, volume_mode=spec.volume_mode or _FILESYSTEM)
 
 
 def default_claim_template(template: PersistentVolumeClaimTemplate, path: str) -> PersistentVolumeClaimTemplate:

@@ -7,7 +7,7 @@ Lists are tuples and structs are frozen: a part of a spec can be a dictionary ke
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import field
@@ -15,38 +15,16 @@ from msgspec import field
 from nodewise.api.devices import DeviceObject, PodResourceClaimStatus
 from nodewise.api.meta import (
     Int32 as Int32,
-)
-from nodewise.api.meta import (
     Int64 as Int64,
-)
-from nodewise.api.meta import (
     LabelSelector as LabelSelector,
-)
-from nodewise.api.meta import (
     LabelSelectorRequirement as LabelSelectorRequirement,
-)
-from nodewise.api.meta import (
     NodeSelector as NodeSelector,
-)
-from nodewise.api.meta import (
     NodeSelectorRequirement as NodeSelectorRequirement,
-)
-from nodewise.api.meta import (
     NodeSelectorTerm as NodeSelectorTerm,
-)
-from nodewise.api.meta import (
     Object as Object,
-)
-from nodewise.api.meta import (
     ObjectMeta as ObjectMeta,
-)
-from nodewise.api.meta import (
     OwnerReference as OwnerReference,
-)
-from nodewise.api.meta import (
     ResourceList as ResourceList,
-)
-from nodewise.api.meta import (
     Time as Time,
 )
 from nodewise.api.storage import (
@@ -60,8 +38,6 @@ from nodewise.api.storage import (
     OtherSource,
     PersistentVolumeClaimTemplate,
     PortworxVolume,
-)
-from nodewise.api.storage import (
     StorageObject as StorageObject,
 )
 
@@ -101,6 +77,9 @@ class PodAffinity(Object, frozen=True):
     preferred: tuple[WeightedPodAffinityTerm, ...] = field(
         default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
     )
+
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Affinity(Object, frozen=True):
@@ -463,6 +442,6 @@ AnyObject = (
 )
 
 
-def replace(obj: Any, **changes: Any) -> Any:
+def replace(obj: T, **changes: Any) -> T:
     """Return a copy of a frozen struct with some fields changed."""
     return msgspec.structs.replace(obj, **changes)

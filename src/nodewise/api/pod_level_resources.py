@@ -34,7 +34,7 @@ def default_pod_level_resources(spec: PodSpec) -> PodSpec:
     for name in sorted(_limited_everywhere(spec, requests, limits) & container_limits.keys()):
         limit = max(container_limits[name], parse_quantity(requests[name]))
         limits[name] = str(limit)
-    return replace(spec, resources=replace(spec.resources, requests=requests, limits=limits))  # type: ignore[no-any-return]
+    return replace(spec, resources=replace(spec.resources, requests=requests, limits=limits))
 
 
 def _limited_everywhere(spec: PodSpec, requests: ResourceList, limits: ResourceList) -> set[str]:

@@ -124,7 +124,7 @@ class ClaimMaker:
         """Give a claim that names no class the default one, as admission does."""
         if spec.storage_class_name is not None or not self._default_class:
             return spec
-        return replace(spec, storage_class_name=self._default_class)  # type: ignore[no-any-return]
+        return replace(spec, storage_class_name=self._default_class)
 
 
 def _default_class(classes: Mapping[str, StorageClass]) -> str:

@@ -239,7 +239,7 @@ def _named(obj: AnyObject, kind: Kind, source: str) -> AnyObject:
         raise InvalidFieldError("metadata.name", "Required value: name or generateName is required")
     if name == metadata.name and namespace == metadata.namespace:
         return obj
-    return replace(obj, metadata=replace(metadata, name=name, namespace=namespace))  # type: ignore[no-any-return]
+    return replace(obj, metadata=replace(metadata, name=name, namespace=namespace))
 
 
 def _label(data: bytes | memoryview | msgspec.Raw, kind: str) -> str:

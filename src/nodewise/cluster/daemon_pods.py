@@ -40,7 +40,7 @@ def with_daemon_tolerations(spec: PodSpec) -> PodSpec:
                 break
         else:
             tolerations.append(toleration)
-    return replace(spec, tolerations=tuple(tolerations))  # type: ignore[no-any-return]
+    return replace(spec, tolerations=tuple(tolerations))
 
 
 def pinned_to(spec: PodSpec, node_name: str) -> PodSpec:
@@ -48,7 +48,7 @@ def pinned_to(spec: PodSpec, node_name: str) -> PodSpec:
     pin = NodeSelectorTerm(match_fields=(NodeSelectorRequirement("metadata.name", "In", (node_name,)),))
     affinity = spec.affinity or Affinity()
     node_affinity = replace(affinity.node_affinity or NodeAffinity(), required=NodeSelector((pin,)))
-    return replace(spec, affinity=replace(affinity, node_affinity=node_affinity))  # type: ignore[no-any-return]
+    return replace(spec, affinity=replace(affinity, node_affinity=node_affinity))
 
 
 def pinned_node(spec: PodSpec) -> str:

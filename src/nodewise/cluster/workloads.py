@@ -270,4 +270,4 @@ def _with_claims(stateful_set: StatefulSet, pod_name: str) -> PodSpec:
         for claim in stateful_set.spec.volume_claim_templates
     }
     kept = tuple(volume for volume in spec.volumes if volume.name not in claims)
-    return replace(spec, volumes=(*claims.values(), *kept))  # type: ignore[no-any-return]
+    return replace(spec, volumes=(*claims.values(), *kept))

@@ -60,6 +60,7 @@ class DeviceAnswers:
         self._codes: IntArray = np.zeros(0, np.int64)
         self._scores: IntArray = np.zeros(0, np.int64)
         self._given: dict[int, list[list[GivenDevice]]] = {}
+        self._found: dict[tuple[int, frozenset[str] | None], list[list[GivenDevice]] | int] = {}
         self._errors: list[str] = []
         self._unavailable: list[BoolArray] = []
         self._version = (-1, -1, -1)
@@ -83,6 +84,7 @@ class DeviceAnswers:
             for pool_id in dict.fromkeys(touched[self._cursor :]):
                 rows |= cluster.rows_of(pool_id, table)
         self._cursor = len(touched)
+        self._found = {}
         for row in rows:
             self._codes[row] = self._judge(row, table)
         return self._codes
@@ -149,20 +151,36 @@ class DeviceAnswers:
                 self._special[names] = self._cluster.prepare([claim])[0]
         given: list[list[GivenDevice]] | None = None
         if self._has_allocator:
-            try:
-                given = self._cluster.allocate(self.wanted_on(row, table), row, table.names[row])
-            except NodeAllocationError:
-                return INVALID_POOLS
-            except AllocationError as error:
-                return self._error(str(error))
-            if given is None:
-                return CANNOT_ALLOCATE
+            found = self._search(row, table)
+            if isinstance(found, int):
+                return found
+            given = found
         if any(mask[row] for mask in self._unavailable):
             return NOT_AVAILABLE
         if given is not None:
             self._given[row] = given
             self._scores[row] = self._score_of_allocated + sum(map(_score_of_given, given))
         return PASSES
+
+    def _search(self, row: int, table: NodeTable) -> list[list[GivenDevice]] | int:
+        """Return the devices for a node, or why there are none; nodes with the same pools are searched once."""
+        pools = self._cluster.pools_of(row, table.names[row])
+        key = (id(pools), self._resources_on(row, table))
+        if not self._cluster.are_same_for_all(pools):
+            return self._search_one(row, table)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._search_one(row, table)
+        return found
+
+    def _search_one(self, row: int, table: NodeTable) -> list[list[GivenDevice]] | int:
+        try:
+            found = self._cluster.allocate(self.wanted_on(row, table), row, table.names[row])
+        except NodeAllocationError:
+            return INVALID_POOLS
+        except AllocationError as error:
+            return self._error(str(error))
+        return CANNOT_ALLOCATE if found is None else found
 
     def _resources_on(self, row: int, table: NodeTable) -> frozenset[str] | None:
         """Return the extended resources that devices must stand in for; None: one is to be had in no way."""

@@ -82,6 +82,11 @@ class DeviceCluster:
         assert self._pools is not None
         return self._pools.of(row, node_name)
 
+    def are_same_for_all(self, pools: list[Pool]) -> bool:
+        """Tell whether every node with these pools can use all their devices."""
+        assert self._pools is not None
+        return self._pools.are_same_for_all(pools)
+
     def can_use(self, row: int, device: DeviceEntry) -> bool:
         """Tell whether a node can use a device of a slice that selects nodes by device."""
         assert self._matches is not None

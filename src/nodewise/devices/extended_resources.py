@@ -59,7 +59,7 @@ def created_claim(claim: ResourceClaim) -> ResourceClaim:
     """Return the made-up claim as it is written to the cluster, with a name of its own."""
     metadata = claim.metadata
     name = metadata.generate_name + metadata.owner_references[0].uid[:5]
-    return replace(claim, metadata=replace(metadata, name=name))  # type: ignore[no-any-return]
+    return replace(claim, metadata=replace(metadata, name=name))
 
 
 def device_requests(pod: Pod, names: frozenset[str], listers: DeviceListers) -> tuple[DeviceRequest, ...]:

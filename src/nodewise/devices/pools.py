@@ -52,6 +52,7 @@ class NodePools:
         self._inventory = inventory
         self._matches = matches
         self._by_slices: dict[tuple[int, ...], list[Pool]] = {}
+        self._depends_on_node: set[int] = set()
 
     def of(self, row: int, node_name: str) -> list[Pool]:
         """Return a node's pools in the order in which devices are tried."""
@@ -61,7 +62,13 @@ class NodePools:
         pools = self._by_slices.get(key)
         if pools is None:
             pools = self._by_slices[key] = self._gather(slices)
+            if any(entry.slice.selects_per_device for pool in pools for entry in pool.devices):
+                self._depends_on_node.add(id(pools))
         return pools
+
+    def are_same_for_all(self, pools: list[Pool]) -> bool:
+        """Tell whether every node with these pools can use all their devices."""
+        return id(pools) not in self._depends_on_node
 
     def _gather(self, slices: Iterable[SliceEntry]) -> list[Pool]:
         newest: dict[PoolID, list[SliceEntry]] = {}

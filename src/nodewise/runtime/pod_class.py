@@ -174,7 +174,6 @@ class PodClass:
             self._base[index] = base
         return self._base
 
-
     def base_of(self, rows: RowArray) -> IntArray:
         """Return `base` of some rows; a few are scored by themselves where all would have to be scored anew."""
         n_rows = self.snapshot.columns.n_rows

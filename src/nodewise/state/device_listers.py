@@ -116,7 +116,7 @@ class DeviceListers:
         if not rules:
             return found
         devices = tuple(_tainted(device, rules) for device in spec.devices)
-        return replace(found, spec=replace(spec, devices=devices))  # type: ignore[no-any-return]
+        return replace(found, spec=replace(spec, devices=devices))
 
 
 def _owners(claim: ResourceClaim) -> list[str]:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nodewise.devices.cel.costs import cost_of_call
-from nodewise.devices.cel.environment import FUNCTIONS as DECLARED
-from nodewise.devices.cel.environment import Checked, CompileError
+from nodewise.devices.cel.environment import FUNCTIONS as DECLARED, Checked, CompileError
 from nodewise.devices.cel.functions import CONSTANT_CONVERSIONS, FUNCTIONS, select, select_optional
 from nodewise.devices.cel.nodes import Call, Comprehension, Constant, Ident, ListNode, MapNode, Node, Select
 from nodewise.devices.cel.values import (
