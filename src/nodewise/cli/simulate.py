@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
+from nodewise.api.objects import ObjectMeta
 from nodewise.cli.inputs import Opened, PodFilter, open_cluster, pod_filter
-from nodewise.cli.interrupt import stop_request
+from nodewise.cli.interrupt import StopRequest, stop_request
 from nodewise.cli.main import EXIT_DOES_NOT_FIT, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK
 from nodewise.cli.problems import Problems
 from nodewise.cli.progress import with_progress
 from nodewise.cli.structured import DocumentWriter, error_document, placement_document, simulation_summary
 from nodewise.simulation.simulate import REASON_GATED, Placement, simulate
+
+BATCH = 256
+"""Pods decided in a row, before what became of them is written."""
 
 
 def run_simulate(arguments: argparse.Namespace) -> int:
@@ -67,27 +73,35 @@ class _Run:
         session = self._opened.session
         metadata = {info.key: info.pod.metadata for info in session.pending}
         total, n_done = len(session.pending), 0
+        placements = with_progress(simulate(session, with_best=with_best), total, "placing pods")
         with stop_request() as stop:
-            started_s = time.perf_counter()
-            for placement in with_progress(simulate(session, with_best=with_best), total, "placing pods"):
-                self.seconds += time.perf_counter() - started_s
-                n_done += 1
-                if self._wanted(metadata[placement.pod].namespace, metadata[placement.pod].labels):
-                    self._show(placement)
-                else:
-                    self.n_left_out += 1
-                self._check(placement)
-                if stop.is_made:
-                    session.notes.append(f"interrupted: {total - n_done:,} of {total:,} pods were not tried")
-                    break
+            while True:
                 started_s = time.perf_counter()
+                batch = list(_batch(placements, stop))
+                self.seconds += time.perf_counter() - started_s
+                n_done += len(batch)
+                for placement in batch:
+                    self._take(placement, metadata[placement.pod])
+                if stop.is_made or not batch:
+                    break
+        if stop.is_made and n_done < total:
+            session.notes.append(f"interrupted: {total - n_done:,} of {total:,} pods were not tried")
         self.is_interrupted = stop.is_made
+
+    def _take(self, placement: Placement, metadata: ObjectMeta) -> None:
+        if self._wanted(metadata.namespace, metadata.labels):
+            self._show(placement)
+        else:
+            self.n_left_out += 1
+        self._check(placement)
 
     def _show(self, placement: Placement) -> None:
         if self._document is not None:
             # The lists of equals would fill the memory: every pod may have thousands.
             self._document.add(placement_document(placement))
             placement = replace(placement, best=())
+        elif placement.best:
+            placement = replace(placement, best=tuple(placement.best))
         self.shown.append(placement)
 
     def _check(self, placement: Placement) -> None:
@@ -100,3 +114,11 @@ class _Run:
             errors = [error_document(error) for error in self._opened.errors]
             summary = simulation_summary(self._opened.session, self.shown, self.seconds)
             self._document.close({"summary": summary, "inputErrors": errors})
+
+
+def _batch(placements: Iterator[Placement], stop: StopRequest) -> Iterator[Placement]:
+    """Pass on some placements: writing between any two of them would slow down the deciding."""
+    for placement in itertools.islice(placements, BATCH):
+        yield placement
+        if stop.is_made:
+            return

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodewise.framework.normalize import shares_of
 from nodewise.framework.plugin import MAX_NODE_SCORE
 from nodewise.plugins.go_log import go_log
 from nodewise.plugins.pod_topology_spread_filter import counts_of
@@ -108,11 +110,19 @@ class _ZoneCounts:
         self.members_version += 1
 
     def parts(self) -> FloatArray:
+        return self.parts_by_domain().take(self._columns.label(self._constraint.topology_key))
+
+    def rounded_parts(self) -> IntArray:
+        """Return `parts` rounded, when they are all there is: by domain first, which is much less to round."""
+        return _round(self.parts_by_domain()).take(self._columns.label(self._constraint.topology_key))
+
+    def parts_by_domain(self) -> FloatArray:
+        """Return what each domain adds, and last what lacking the label does: nothing."""
         size = int(np.count_nonzero(self._members))
         offset = float(self._constraint.max_skew - 1)
         by_domain: FloatArray = self._counts.table.astype(np.float64) * go_log(float(size + 2)) + offset
         by_domain[-1] = 0.0
-        return by_domain.take(self._columns.label(self._constraint.topology_key))
+        return by_domain
 
 
 class SoftSpread:
@@ -216,12 +226,14 @@ class SoftSpread:
                 term.change_members(changed, self._scored)
 
     def _sum_up(self) -> SpreadScores:
-        total: FloatArray | None = None
-        for term in self._terms:
-            parts = term.parts() if isinstance(term, _ZoneCounts) else term.parts(self._n_scored)
-            total = parts if total is None else total + parts
-        assert total is not None
-        raw = _round(total)
+        only = self._terms[0]
+        if len(self._terms) == 1 and isinstance(only, _ZoneCounts):
+            raw = only.rounded_parts()
+        else:
+            parts = [
+                term.parts() if isinstance(term, _ZoneCounts) else term.parts(self._n_scored) for term in self._terms
+            ]
+            raw = _round(functools.reduce(np.add, parts))
         ignored: BoolArray | None = None
         if self._ignored is not None:
             raw[self._ignored] = 0
@@ -242,7 +254,7 @@ def normalize(state: SpreadScores, scores: IntArray) -> IntArray:
         normalized = np.full_like(scores, MAX_NODE_SCORE)
     else:
         lowest = int(counting.min())
-        normalized = MAX_NODE_SCORE * (highest + lowest - scores) // highest
+        normalized = shares_of(highest + lowest - scores, highest)
     if ignored is not None:
         normalized[ignored] = 0
     return normalized

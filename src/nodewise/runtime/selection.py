@@ -133,13 +133,14 @@ def heap_winner(totals: Sequence[int]) -> int:
     raise AssertionError("a non-empty list has a top")
 
 
-class NodeNames(Sequence[str]):
-    """Names of some rows, sorted; looked up only when somebody reads them, since thousands of nodes may be equal."""
+class BestNames(Sequence[str]):
+    """Names of the nodes with the top total, sorted; found only when somebody reads them: thousands may be equal."""
 
-    __slots__ = ("_known", "_names", "_rows")
+    __slots__ = ("_found", "_known", "_names", "_totals")
 
-    def __init__(self, rows: RowArray, names: Sequence[str]) -> None:
-        self._rows = rows
+    def __init__(self, found: RowArray, totals: IntArray, names: Sequence[str]) -> None:
+        self._found = found
+        self._totals = totals
         self._names = names
         self._known: list[str] | None = None
 
@@ -148,13 +149,16 @@ class NodeNames(Sequence[str]):
     @overload
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
-        if self._known is None:
-            names = self._names
-            self._known = sorted([names[row] for row in self._rows.tolist()])
-        return self._known[index]
+        return self._sorted()[index]
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._sorted())
+
+    def _sorted(self) -> list[str]:
+        if self._known is None:
+            names, totals = self._names, self._totals
+            self._known = sorted([names[row] for row in self._found[totals == totals.max()].tolist()])
+        return self._known
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)

@@ -15,7 +15,7 @@ from nodewise.runtime.evaluation import NO_NODES, Evaluation
 from nodewise.runtime.nominator import Nominations
 from nodewise.runtime.pod_class import PodClasses
 from nodewise.runtime.profile import Framework
-from nodewise.runtime.selection import NodeNames, RowArray, Selector, feasible_nodes_to_find, search
+from nodewise.runtime.selection import BestNames, RowArray, Selector, feasible_nodes_to_find, search
 from nodewise.state.cache import SchedulerCache
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.snapshot import Snapshot
@@ -166,7 +166,8 @@ class Scheduler:
             self.snapshot.columns.name_rank,
             rows_are_by_name=self.snapshot.rows_are_by_name,
         )
-        best = NodeNames(found[totals == totals.max()], names) if with_best else ()
+        # A copy, since totals may be what the pod class keeps up to date.
+        best = BestNames(found, totals.copy(), names) if with_best else ()
         return Decision(names[row], best)
 
     def find_nodes(self, evaluation: Evaluation) -> RowArray:
