@@ -95,6 +95,8 @@ class Plugin(Protocol):
 class CompilingPlugin(Protocol):
     """A plugin over columns; the base of filters and scores.
 
+    A compiled state may have `skips_filter`: true when there is nothing to filter by, only to score (PreFilter Skip).
+
     `reads` says what makes a row's answer stale. A plugin that reads DOMAIN is asked anew for all rows whenever pods
     or nodes changed anywhere.
     """

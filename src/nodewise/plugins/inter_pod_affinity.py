@@ -43,6 +43,11 @@ class AffinityState:
     tables: AffinityTables | None = None
     """Counts with the pods of one row changed; None: as they are."""
 
+    @property
+    def skips_filter(self) -> bool:
+        """Whether there is nothing to filter by (PreFilter Skip)."""
+        return self.required is None
+
 
 class InterPodAffinity:
     """Plugin InterPodAffinity."""

@@ -82,6 +82,11 @@ class SpreadState:
     limits: tuple[DomainLimit, ...] | None = None
     """Domains with the pods of one row changed; None: as they are."""
 
+    @property
+    def skips_filter(self) -> bool:
+        """Whether there is nothing to filter by (PreFilter Skip)."""
+        return self.hard is None
+
 
 class PodTopologySpread:
     """Plugin PodTopologySpread."""

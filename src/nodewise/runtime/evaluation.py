@@ -16,7 +16,7 @@ from nodewise.runtime.nominator import Nominations
 from nodewise.runtime.pod_class import PodClass
 from nodewise.runtime.profile import Framework
 from nodewise.runtime.selection import RowArray
-from nodewise.runtime.views import PluginView
+from nodewise.runtime.views import PluginView, is_out_of_range
 from nodewise.runtime.what_if import RowWhatIf
 from nodewise.state.columns import ALL_ROWS, BoolArray, IntArray
 from nodewise.state.pod_info import PodInfo
@@ -329,7 +329,7 @@ class Evaluation(FilterVerdict):
         """
         scores = self._plugin_scores(found)
         for plugin_scores in scores:
-            if _is_out_of_range(plugin_scores.normalized):
+            if is_out_of_range(plugin_scores.normalized):
                 raise self._invalid_score(found, scores)
         return scores
 
@@ -381,14 +381,10 @@ class Evaluation(FilterVerdict):
         return None if raw is None else (raw, state)
 
     def _checked(self, found: RowArray, view: PluginView, normalized: IntArray) -> IntArray:
-        if _is_out_of_range(normalized):
+        if is_out_of_range(normalized):
             raise self._invalid_score(found, self._plugin_scores(found))
         return normalized
 
     def _normalize(self, view: PluginView, state: object, raw: IntArray) -> IntArray:
         normalized: IntArray = view.plugin.normalize(state, raw) if view.traits.normalizes else raw
         return normalized
-
-
-def _is_out_of_range(scores: IntArray) -> bool:
-    return bool(scores.min(initial=0) < 0 or scores.max(initial=0) > MAX_NODE_SCORE)

@@ -102,7 +102,7 @@ class PluginView:
         self.reads = int(getattr(state, "reads", plugin.reads))
         self.is_volatile = bool(self.reads & (Reads.DOMAIN | Reads.ALWAYS))
         self.traits = traits_of(type(plugin))
-        self.filters = state is not None and self.traits.filters
+        self.filters = state is not None and self.traits.filters and not getattr(state, "skips_filter", False)
         self.scores = state is not None and self.traits.scores
         self.codes: Rejections = np.zeros(0, np.int64)
         self.rejecting = False
@@ -159,7 +159,7 @@ class PluginView:
             elif self.traits.normalizes:
                 self.uniform = len(self.raw) > 0 and bool((self.raw == self.raw[0]).all())
             else:
-                self.may_be_invalid = _is_out_of_range(self.raw)
+                self.may_be_invalid = is_out_of_range(self.raw)
         elif changed[0] and self.raw is not None:
             rows, index = changed
             if len(rows) <= SCALAR_ROWS and self.traits.scores_rows:
@@ -170,7 +170,7 @@ class PluginView:
             else:
                 scores = self.plugin.score(self.state, columns, index)
                 self.raw[index] = scores
-                self.may_be_invalid = self.may_be_invalid or _is_out_of_range(scores)
+                self.may_be_invalid = self.may_be_invalid or is_out_of_range(scores)
             self.uniform = False
         self._score_cursor = log.end
         self._score_node_set = self.snapshot.node_set_version
@@ -182,7 +182,7 @@ class PluginView:
             self.refresh_score()
             return None if self.raw is None else self.raw[rows]
         scores: IntArray | None = self.plugin.score(self.state, self.snapshot.columns, rows)
-        if scores is not None and not self.traits.normalizes and _is_out_of_range(scores):
+        if scores is not None and not self.traits.normalizes and is_out_of_range(scores):
             self.may_be_invalid = True
         return scores
 
@@ -202,8 +202,9 @@ class PluginView:
         return snapshot.log.since(cursor, self.reads & ROW, max(16, n_rows // 4))
 
 
-def _is_out_of_range(scores: IntArray) -> bool:
-    return bool(scores.min(initial=0) < 0 or scores.max(initial=0) > MAX_NODE_SCORE)
+def is_out_of_range(scores: IntArray) -> bool:
+    """Tell whether some score is not in 0..100; negative ones are huge when read without their sign."""
+    return bool(scores.view(np.uint64).max(initial=0) > MAX_NODE_SCORE)
 
 
 def _writable(array: IntArray) -> IntArray:
