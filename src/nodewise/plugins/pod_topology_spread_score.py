@@ -31,10 +31,32 @@ class SpreadScores:
         Weighted pod counts of the rows' domains; meaningful for feasible rows.
     ignored : (n_feasible,) bool | None
         Feasible rows that lack a topology key; None: no such rows.
+    domains : DomainScores | None
+        The same by domain, when one constraint by another key than hostname is all there is.
     """
 
     raw: IntArray
     ignored: BoolArray | None
+    domains: DomainScores | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DomainScores:
+    """Raw scores that depend on a row's domain only.
+
+    Attributes
+    ----------
+    raw : (n_domains + 1,) int64
+        By domain; last for rows without the label, which are ignored.
+    is_scored : (n_domains,) bool
+        Domains of feasible rows.
+    of_feasible : (n_feasible,) int32
+        The feasible rows' domains, -1 for none.
+    """
+
+    raw: IntArray
+    is_scored: BoolArray
+    of_feasible: IdArray
 
 
 class _NodeCounts:
@@ -112,9 +134,14 @@ class _ZoneCounts:
     def parts(self) -> FloatArray:
         return self.parts_by_domain().take(self._columns.label(self._constraint.topology_key))
 
-    def rounded_parts(self) -> IntArray:
-        """Return `parts` rounded, when they are all there is: by domain first, which is much less to round."""
-        return _round(self.parts_by_domain()).take(self._columns.label(self._constraint.topology_key))
+    def rounded(self) -> tuple[IntArray, IntArray, BoolArray, IdArray]:
+        """Return `parts` rounded by row and by domain, the scored domains, and the rows' domains.
+
+        Where they are all there is, rounding by domain first is much less to do.
+        """
+        ids = self._columns.label(self._constraint.topology_key)
+        by_domain = _round(self.parts_by_domain())
+        return by_domain.take(ids), by_domain, self._members[1 : len(by_domain)] > 0, ids
 
     def parts_by_domain(self) -> FloatArray:
         """Return what each domain adds, and last what lacking the label does: nothing."""
@@ -227,8 +254,12 @@ class SoftSpread:
 
     def _sum_up(self) -> SpreadScores:
         only = self._terms[0]
+        domains: DomainScores | None = None
         if len(self._terms) == 1 and isinstance(only, _ZoneCounts):
-            raw = only.rounded_parts()
+            raw, by_domain, is_scored, ids = only.rounded()
+            if self._requires_all:
+                whole = len(ids) == np.count_nonzero(self._feasible)
+                domains = DomainScores(by_domain, is_scored, ids if whole else ids[self._feasible])
         else:
             parts = [
                 term.parts() if isinstance(term, _ZoneCounts) else term.parts(self._n_scored) for term in self._terms
@@ -240,11 +271,13 @@ class SoftSpread:
             found = self._ignored[self._feasible]
             ignored = found if found.any() else None
         raw.flags.writeable = False
-        return SpreadScores(raw, ignored)
+        return SpreadScores(raw, ignored, domains)
 
 
 def normalize(state: SpreadScores, scores: IntArray) -> IntArray:
     """Turn counts of feasible nodes into 0..100, fewer is better (PodTopologySpread.NormalizeScore)."""
+    if state.domains is not None:
+        return _normalize_by_domain(state.domains)
     ignored = state.ignored
     if ignored is not None and ignored.all():
         return np.zeros_like(scores)
@@ -258,6 +291,19 @@ def normalize(state: SpreadScores, scores: IntArray) -> IntArray:
     if ignored is not None:
         normalized[ignored] = 0
     return normalized
+
+
+def _normalize_by_domain(domains: DomainScores) -> IntArray:
+    counting = domains.raw[:-1][domains.is_scored]
+    if len(counting) == 0:
+        return np.zeros(len(domains.of_feasible), np.int64)
+    highest, lowest = int(counting.max()), int(counting.min())
+    if highest == 0:
+        normalized = np.full_like(domains.raw, MAX_NODE_SCORE)
+    else:
+        normalized = shares_of(highest + lowest - domains.raw, highest)
+    normalized[-1] = 0
+    return normalized.take(domains.of_feasible)
 
 
 def _node_counts(constraint: SpreadConstraint, namespace: str, pods: PodTable) -> Counts | None:

@@ -17,6 +17,7 @@ from nodewise.runtime.pod_class import PodClasses
 from nodewise.runtime.profile import Framework
 from nodewise.runtime.selection import BestNames, RowArray, Selector, feasible_nodes_to_find, search
 from nodewise.state.cache import SchedulerCache
+from nodewise.state.columns import BoolArray
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.snapshot import Snapshot
 
@@ -81,6 +82,7 @@ class Scheduler:
         self.classes = {name: PodClasses(framework, snapshot) for name, framework in frameworks.items()}
         self._reserved: dict[str, CycleState] = {}  # what Reserve plugins left for PreBind, by pod
         self._start = 0
+        self._every_row: RowArray = np.zeros(0, np.intp)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Return the first objection to trying the pod at all (RunPreEnqueuePlugins)."""
@@ -187,10 +189,17 @@ class Scheduler:
         if not evaluation.framework.scores and self.selector.takes_first_found:
             quota = 1
         if quota >= len(order) and self.selector.ignores_order:
-            return np.flatnonzero(evaluation.feasible)
+            return self._all_feasible(evaluation.feasible)
         found, looked_at = search(evaluation.feasible, order, self._start, quota)
         self._start = (self._start + looked_at) % max(self.snapshot.n_nodes, 1)
         return np.sort(found) if self.selector.ignores_order else found
+
+    def _all_feasible(self, feasible: BoolArray) -> RowArray:
+        if np.count_nonzero(feasible) < len(feasible):
+            return np.flatnonzero(feasible)
+        if len(self._every_row) != len(feasible):
+            self._every_row = np.arange(len(feasible))
+        return self._every_row
 
     def _unschedulable(self, evaluation: Evaluation, *, with_post_filter: bool) -> Decision:
         result = self.run_post_filters(evaluation) if with_post_filter else None
