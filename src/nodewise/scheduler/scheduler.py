@@ -223,9 +223,3 @@ class Scheduler:
             return None
         nominated = kept.nominated_node if kept is not None else None
         return PostFilterResult(Status.unschedulable(*reasons), nominated, effects=effects)
-
-
-def names_of(rows: Sequence[int] | RowArray, snapshot: Snapshot) -> list[str]:
-    """Return the names of rows, sorted."""
-    names = snapshot.columns.names
-    return sorted(names[int(row)] for row in rows)

@@ -66,7 +66,6 @@ class Session:
     waiting: list[PodInfo] = field(default_factory=list)
     pending: list[PodInfo] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    n_bound: int = 0
 
     def queue_order(self) -> list[PodInfo]:
         """Return the pending pods as the queue would hand them out: by the queue-sort plugin, then age, then input."""
@@ -85,7 +84,6 @@ class Session:
         self.scheduler.nominations.remove(pod.uid)
         self.scheduler.cache.assume_pod(bound)
         self.scheduler.cache.add_pod(bound)
-        self.n_bound += 1
         return status
 
     def evict(self, victims: Iterable[PodInfo]) -> None:
