@@ -1,4 +1,4 @@
-# Targets: setup, demo, check, test, deep, parity, bench, oracle, docs. Figures and seeds are variables: make parity SEEDS=20
+# Targets: setup, demo, check, test, deep, parity, parity-report, parity-choices, bench, oracle, kube, docs. Figures and seeds are variables: make parity SEEDS=20
 PYTHON ?= python3
 SEEDS ?= 200
 PROFILES ?= basic,affinity,spread,mixed,volumes,dra
@@ -14,7 +14,7 @@ ORACLE := .build/oracle
 ORACLE_SOURCES := $(wildcard tools/oracle/*.go) tools/oracle/go.mod tools/oracle/go.sum
 
 .DEFAULT_GOAL := test
-.PHONY: setup demo check test deep parity bench oracle docs clean
+.PHONY: setup demo check test deep parity parity-report parity-choices bench oracle kube docs clean
 
 setup: $(STAMP)
 
@@ -36,7 +36,7 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check oracle
+test: check oracle kube
 	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m pytest -n $(JOBS)
 
 # 5,000 examples for every property, 5,000 sequences for every state machine; DEEP names the tests.
@@ -45,6 +45,14 @@ deep: setup oracle
 
 parity: setup oracle
 	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m tests.parity.compare --seeds $(SEEDS) --profiles $(PROFILES)
+
+# Writes docs/parity.md and docs/parity.json. An interrupted run goes on where it stopped.
+parity-report: setup oracle
+	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m tests.parity.report --seeds $(SEEDS) --profiles $(PROFILES) --jobs $(JOBS)
+
+# The very nodes that kube-scheduler takes with one worker, ties and sample included, up to 1,000 nodes.
+parity-choices: setup oracle
+	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m tests.parity.compare --tie-break kube --seeds $(SEEDS) --profiles $(PROFILES)
 
 bench: setup oracle
 	NODEWISE_ORACLE=$(CURDIR)/$(ORACLE) $(BIN)/python -m bench.against_oracle
@@ -56,6 +64,10 @@ oracle: $(ORACLE)
 
 $(ORACLE): $(ORACLE_SOURCES) tools/build-oracle
 	tools/build-oracle $@
+
+# A real kube-apiserver with etcd, kubectl, controllers, kube-scheduler and fake nodes; built once, see tools/kube/build.
+kube: setup
+	nice tools/kube/build
 
 docs: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[docs]'

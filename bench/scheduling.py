@@ -73,9 +73,9 @@ def run_kube_scheduler(oracle: Oracle, cluster: Path) -> Run:
     return Run(placed.pop(), max(timing["pods_per_second"] for timing in timings))
 
 
-def run_nodewise(cluster: Path) -> tuple[Run, dict[str, str]]:
+def run_nodewise(cluster: Path, *flags: str) -> tuple[Run, dict[str, str]]:
     """Time nodewise's decisions, loading left out as for kube-scheduler; also give node by pod."""
-    results = [simulate(cluster) for _ in range(N_RUNS)]
+    results = [simulate(cluster, *flags) for _ in range(N_RUNS)]
     placements = [{pod["pod"]: pod["node"] for pod in result["pods"] if pod["node"]} for result in results]
     if any(placement != placements[0] for placement in placements):
         raise BenchError(f"{cluster.name}: nodewise decided differently in equal runs")
@@ -83,9 +83,9 @@ def run_nodewise(cluster: Path) -> tuple[Run, dict[str, str]]:
     return Run(len(placements[0]), len(placements[0]) / seconds), placements[0]
 
 
-def simulate(cluster: Path) -> dict[str, Any]:
+def simulate(cluster: Path, *flags: str) -> dict[str, Any]:
     """Run ``nodewise simulate`` in a process of its own."""
-    command = [str(NODEWISE), "simulate", str(cluster), "--workloads", "ignore", "-o", "json"]
+    command = [str(NODEWISE), "simulate", str(cluster), "--workloads", "ignore", "-o", "json", *flags]
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode not in (0, 1):
         error = done.stderr.decode(errors="replace")

@@ -42,3 +42,7 @@ class PluginError(NodewiseError):
 
 class InvalidScoreError(PluginError):
     """A plugin's score of a feasible node is out of range, so that kube-scheduler fails to schedule the pod."""
+
+
+class QueueError(NodewiseError):
+    """A pod is given back to the scheduling queue that has it already."""

@@ -2,8 +2,9 @@
 
 import pytest
 
+from nodewise.config.default_plugins import default_multi_point
 from nodewise.config.errors import ConfigError
-from nodewise.config.feature_gates import FEATURE_GATES, parse_feature_gates
+from nodewise.config.feature_gates import DEFAULT_GATES, FeatureGates, parse_feature_gates
 
 REFUSED = {
     "Foo=true": "unrecognized feature gate: Foo",
@@ -20,9 +21,14 @@ REFUSED = {
     "DRADeviceTaints=false": (
         "DRADeviceTaintRules is enabled, but depends on features that are disabled: [DRADeviceTaints]"
     ),
-    "GenericWorkload=true": (
-        "feature gate GenericWorkload is not supported yet with another value than its default, false"
+    "InPlacePodVerticalScalingSchedulerPreemption=true": (
+        "feature gate InPlacePodVerticalScalingSchedulerPreemption is not supported yet with another value than its "
+        "default, false"
     ),
+    "GenericWorkload=true,kube:PodLevelResources=true": (
+        "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use"
+    ),
+    "wardle:GenericWorkload=true": "component not registered: wardle",
 }
 
 
@@ -36,8 +42,57 @@ def test_a_gate_is_refused_with_its_reason(text: str, refusal: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "NodeDeclaredFeatures=true", " GenericWorkload = false ,,PodLevelResources=T"])
 def test_setting_gates_to_their_defaults_changes_nothing(text: str) -> None:
-    assert parse_feature_gates(text) == {name: gate.is_on for name, gate in FEATURE_GATES.items()}
+    assert parse_feature_gates(text) == FeatureGates()
 
 
 def test_a_gate_that_no_decision_depends_on_can_be_switched() -> None:
-    assert parse_feature_gates("OpportunisticBatching=false")["OpportunisticBatching"] is False
+    assert not parse_feature_gates("OpportunisticBatching=false").enabled("OpportunisticBatching")
+
+
+def test_a_gate_may_name_its_component() -> None:
+    assert not parse_feature_gates("kube:StorageCapacityScoring=false").enabled("StorageCapacityScoring")
+
+
+def test_a_later_setting_replaces_an_earlier_one() -> None:
+    assert parse_feature_gates("StorageCapacityScoring=false,StorageCapacityScoring=true") == DEFAULT_GATES
+
+
+def test_all_beta_reaches_gates_that_are_not_named_themselves() -> None:
+    with pytest.raises(ConfigError) as raised:
+        parse_feature_gates("AllBeta=false,VolumeLimitScaling=true")
+
+    refused = " ".join(raised.value.messages)
+    assert "DRAConsumableCapacity" in refused
+    assert "VolumeLimitScaling" not in refused
+    assert "GenericWorkload" not in refused
+
+
+def test_a_gate_that_nobody_knows_cannot_be_asked_for() -> None:
+    with pytest.raises(KeyError):
+        DEFAULT_GATES.enabled("Foo")
+
+
+BASE = (
+    "SchedulingGates PrioritySort NodeName NodeUnschedulable TaintToleration NodeAffinity NodePorts {}NodeResourcesFit "
+    "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity DynamicResources "
+    "DefaultPreemption NodeResourcesBalancedAllocation ImageLocality DefaultBinder NodeDeclaredFeatures{}"
+)
+
+
+@pytest.mark.parametrize(
+    ("gates", "names"),
+    [
+        (FeatureGates(), BASE.format("", "")),
+        (FeatureGates.of(GenericWorkload=True), BASE.format("", " GangScheduling")),
+        (
+            FeatureGates.of(GenericWorkload=True, TopologyAwareWorkloadScheduling=True),
+            BASE.format("", " GangScheduling TopologyPlacementGenerator PodGroupPodsCount"),
+        ),
+        (
+            FeatureGates.of(InPlacePodVerticalScalingSchedulerPreemption=True),
+            BASE.format("DeferredPodScheduling ", ""),
+        ),
+    ],
+)
+def test_gates_edit_the_default_plugins(gates: FeatureGates, names: str) -> None:
+    assert [ref.name for ref in default_multi_point(gates)] == names.split()

@@ -16,7 +16,6 @@ from nodewise.config.arguments import (
     PodTopologySpreadArgs,
     ResourceSpec,
     ScoringStrategy,
-    VolumeBindingArgs,
     default_args,
 )
 from nodewise.config.load import default_configuration, load_configuration
@@ -102,12 +101,12 @@ def test_a_weight_of_zero_or_none_is_one() -> None:
 
 
 def test_an_empty_shape_or_type_counts_as_missing() -> None:
-    assert args("VolumeBinding", "{shape: []}") == VolumeBindingArgs()
+    assert args("VolumeBinding", "{shape: []}") == default_args("VolumeBinding")
     assert args("PodTopologySpread", '{defaultingType: ""}') == PodTopologySpreadArgs()
 
 
 def test_durations_are_read_as_go_writes_them() -> None:
-    assert args("DynamicResources", "{filterTimeout: 1m0.5s}") == DynamicResourcesArgs(60_500_000_000)
+    assert args("DynamicResources", "{filterTimeout: 1m0.5s}") == DynamicResourcesArgs(60_500_000_000, 600 * 10**9)
 
 
 def test_core_types_in_arguments_are_typed() -> None:

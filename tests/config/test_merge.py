@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from nodewise.config.default_plugins import DEFAULT_MULTI_POINT
 from nodewise.config.errors import ConfigError
 from nodewise.config.load import load_configuration
 from nodewise.config.model import PluginRef, PluginSet
 from nodewise.config.plugins import (
     CONSTRUCTION_ORDER,
-    DEFAULT_MULTI_POINT,
     IN_TREE_POINTS,
     Expanded,
     expand,

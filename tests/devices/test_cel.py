@@ -1,11 +1,15 @@
 """CEL expressions about devices: results and errors are those that kube-scheduler 1.37.2 gives."""
 
+from contextlib import suppress
+
 import msgspec
 import pytest
+from hypothesis import given, strategies as st
 
 from nodewise.api.devices import Device
-from nodewise.devices.cel.environment import check
-from nodewise.devices.cel.program import MAX_COST, Program
+from nodewise.devices.cel.frame import MAX_COST
+from nodewise.devices.cel.parsing import CompileError
+from nodewise.devices.cel.program import Program
 from nodewise.devices.selectors import Failure, Selectors
 
 DEVICE = {
@@ -136,7 +140,7 @@ def test_expressions_that_fail_say_what_cel_go_says(expression: str, text: str |
 def test_costs_are_counted_as_cel_go_counts_them(expression: str, cost: int) -> None:
     selectors = Selectors()
     profile = selectors.profile_of("gpu.example.com", msgspec.convert(DEVICE, Device))
-    assert Program(check(expression)).evaluate(profile.variables())[1] == cost
+    assert Program(expression).evaluate(profile.variables()).cost == cost
 
 
 def test_an_evaluation_that_costs_too_much_is_cancelled() -> None:
@@ -156,10 +160,20 @@ def test_devices_that_look_the_same_share_their_answers() -> None:
     assert selectors.profile_of("gpu.example.com", first) is not selectors.profile_of("other.example.com", first)
 
 
-@pytest.mark.parametrize(
-    "expression", ['{"a": 1}.all(k, v, v > 0)', 'ip("1.2.3.4").family() == 4', 'url("a").getHost() == ""']
-)
-def test_what_is_not_supported_fails_to_compile(expression: str) -> None:
+@pytest.mark.parametrize("expression", ["google.protobuf.Value{} == null", "[].all(x, google.protobuf.Any{} == x)"])
+def test_messages_are_not_supported_and_fail_to_compile(expression: str) -> None:
     found = answer(expression)
     assert isinstance(found, str)
     assert found.startswith("compilation failed: ")
+    assert "not supported: a message of type" in found
+
+
+@pytest.mark.parametrize("expression", ["[?dyn(1)] == [1]", '{?"a": dyn(1)} == {}', '{b"a": 1}.size() == 1'])
+def test_what_makes_kube_scheduler_panic_is_an_error_here(expression: str) -> None:
+    assert isinstance(answer(expression), str)
+
+
+@given(st.text(alphabet="device.attributes[]\"'(){}?:,&|!=<>+-*/% \n\t0123456789abxu\\é_", max_size=40))
+def test_any_text_is_an_expression_or_fails_to_compile(text: str) -> None:
+    with suppress(CompileError):
+        Program(text).evaluate({"driver": "a", "attributes": {}, "capacity": {}, "allowMultipleAllocations": False})

@@ -10,7 +10,8 @@ from typing import Any
 from nodewise.cluster.load import load_cluster
 from nodewise.config.load import default_configuration, load_configuration
 from nodewise.plugins import in_tree_registry
-from nodewise.simulation.session import Session, SessionOptions, open_session
+from nodewise.scheduler.assembly import SchedulerOptions
+from nodewise.simulation.session import Session, open_session
 from nodewise.simulation.simulate import Placement, simulate
 
 Json = dict[str, Any]
@@ -96,7 +97,7 @@ def open_cluster(folder: Path, *items: Json, workloads: Any = "ignore", configur
     loaded = load_cluster([str(path)], workloads=workloads)
     assert not loaded.errors, loaded.errors
     config = default_configuration() if configuration is None else load_configuration(configuration.encode())
-    return open_session(loaded.objects, config, in_tree_registry(), SessionOptions())
+    return open_session(loaded.objects, config, in_tree_registry(), SchedulerOptions())
 
 
 def place_all(session: Session) -> dict[str, Placement]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nodewise.errors import PluginError
+from nodewise.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from nodewise.framework.guard import guarded
 from nodewise.framework.node_plugin import adapt
 from nodewise.framework.plugin import FilterPlugin, NormalizePlugin, PostFilterResult, ScorePlugin
@@ -13,7 +14,7 @@ from nodewise.framework.status import SUCCESS, Code, Status
 from nodewise.plugins import in_tree_registry
 from nodewise.runtime.profile import implemented_points
 from nodewise.state.dirty_log import Reads
-from nodewise.testing.builders import FakeHandle
+from nodewise.testing.builders import FakeHandle, make_pod
 
 
 class Answering:
@@ -135,3 +136,57 @@ def test_failures_before_and_after_the_cycle_are_statuses() -> None:
 def test_an_interrupt_is_not_kept_from_the_user() -> None:
     with pytest.raises(KeyboardInterrupt):
         guarded(Answering(score=KeyboardInterrupt())).score(None, None, ROWS)
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+class Listening(Answering):
+    """Hears of new nodes."""
+
+    def events_to_register(self) -> Any:
+        return self._answer("events_to_register")
+
+
+NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
+
+
+def listening(hint: Any) -> Any:
+    """Give the hint of a guarded plugin."""
+    (event,) = guarded(Listening(events_to_register=[ClusterEventWithHint(NODE_ADD, hint)])).events_to_register()
+    assert event.event == NODE_ADD
+    return event.hint
+
+
+def test_a_guard_passes_events_on_where_its_plugin_has_some() -> None:
+    assert listening(None) is None
+    assert listening(lambda pod, old, new: QueueingHint.SKIP)(make_pod("p"), None, None) is QueueingHint.SKIP
+    assert not hasattr(guarded(Answering()), "events_to_register")
+
+
+@pytest.mark.parametrize("error", [KeyError("zone"), SystemExit(3)])
+def test_a_hint_that_fails_does_so_as_a_plugin_error(error: BaseException) -> None:
+    def failing(pod: Any, old: Any, new: Any) -> Any:
+        raise error
+
+    with pytest.raises(PluginError, match=f'a queueing hint of plugin "Answering": {type(error).__name__}'):
+        listening(failing)(make_pod("p"), None, None)
+
+
+def test_a_hint_that_answers_something_else_does_so_as_a_plugin_error() -> None:
+    with pytest.raises(PluginError, match="returned True, expected a QueueingHint"):
+        listening(lambda pod, old, new: True)(make_pod("p"), None, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (None, "returned None, expected a list of events"),
+        ([NODE_ADD], "expected a ClusterEventWithHint"),
+        (KeyError("zone"), "KeyError: 'zone'"),
+    ],
+)
+def test_events_of_another_form_are_refused(answer: Any, text: str) -> None:
+    with pytest.raises(PluginError, match='asking plugin "Answering" for its events_to_register') as found:
+        guarded(Listening(events_to_register=answer)).events_to_register()
+    assert text in str(found.value)

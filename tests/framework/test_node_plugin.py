@@ -9,6 +9,7 @@ import pytest
 
 from nodewise.api.objects import Pod
 from nodewise.errors import PluginError
+from nodewise.framework.events import ActionType, ClusterEventWithHint, EventResource, register
 from nodewise.framework.node_plugin import NodeView, adapt
 from nodewise.framework.plugin import EXTENSION_POINTS, PodsChange
 from nodewise.framework.status import SUCCESS, Status
@@ -49,6 +50,16 @@ class ReadsAnnotations:
     def filter(self, pod: Pod, node: NodeView) -> Status | None:
         wanted = pod.metadata.annotations.get("note")
         return None if wanted in (None, node.annotations["note"]) else Status.unresolvable(f"note is not {wanted}")
+
+
+class Listening(AtMostTwoPods):
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        return [register(EventResource.ASSIGNED_POD, ActionType.DELETE)]
+
+
+def test_an_adapter_registers_the_events_of_its_plugin_where_it_has_some() -> None:
+    assert adapt(Listening()).events_to_register() == Listening().events_to_register()
+    assert not hasattr(adapt(AtMostTwoPods()), "events_to_register")
 
 
 def points(plugin: object) -> set[str]:

@@ -1,4 +1,7 @@
-"""Compare nodewise with the real kube-scheduler on many fresh random clusters (``make parity``), or on given files."""
+"""Compare nodewise with the real kube-scheduler on many fresh random clusters (``make parity``), or on given files.
+
+With ``--tie-break kube`` the very nodes are compared that kube-scheduler takes among equals, out of its own sample.
+"""
 
 import argparse
 import sys
@@ -7,23 +10,28 @@ import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 from tests import seeds
 from tests.oracle import BUILD_DIR, Oracle, find_oracle
-from tests.parity.comparison import compare_answers
-from tests.parity.trial import PROFILES, Trial, cluster_of, run_trial, trial_for
+from tests.parity.choices import ChoiceOutcome, compare_choices, run_choice_trial
+from tests.parity.comparison import Outcome, compare_answers
+from tests.parity.trial import PROFILES, Trial, cluster_of, large_trial_for, run_trial, trial_for
 
 KEPT = BUILD_DIR / "parity"
+KUBE = "kube"
+MAX_NODES = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The words for a trial, and whether both agreed."""
+    """The words for a trial, whether both agreed, and whether there is something to know about the comparison."""
 
     trial: Trial
     is_equal: bool
     text: str
+    has_notes: bool = False
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,17 +39,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parse(argv)
     oracle = find_oracle()
     if options.files:
-        return _compare_files(oracle, options.files, options.config)
-    trials = list(_trials(options.profiles, options.seeds, options.seed))
+        return _compare_files(oracle, options)
+    trials = list(_trials(options))
     print(f"{len(trials)} clusters; {seeds.VARIABLE}={seeds.base_seed()}", flush=True)
     started = time.monotonic()
     failures: list[Report] = []
     with ProcessPoolExecutor(options.jobs) as pool:
-        reports = pool.map(_report, [oracle] * len(trials), trials)
+        reports = pool.map(_report, repeat(oracle), trials, repeat(options.tie_break))
         for n_done, report in enumerate(reports, start=1):
             if not report.is_equal:
                 failures.append(report)
                 _keep(oracle, report)
+            if report.has_notes or not report.is_equal:
                 print(f"\n{report.text}", flush=True)
             _show_progress(n_done, len(trials), n_failed=len(failures), elapsed_s=time.monotonic() - started)
     _summarise(trials, failures)
@@ -53,6 +62,15 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=200, metavar="N", help="clusters per profile (default: 200)")
     parser.add_argument("--profiles", default=",".join(PROFILES), help="comma-separated (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="one generator seed, to repeat a failure")
+    parser.add_argument(
+        "--tie-break",
+        choices=("first", KUBE),
+        default="first",
+        help="first: every answer (default); kube: every choice",
+    )
+    parser.add_argument(
+        "--max-nodes", type=int, default=MAX_NODES, metavar="N", help="with --tie-break kube (default: %(default)s)"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="clusters to compare instead")
     parser.add_argument("--config", type=Path, metavar="FILE", help="a KubeSchedulerConfiguration for the files")
@@ -61,26 +79,36 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _compare_files(oracle: Oracle, files: Sequence[Path], config: Path | None) -> int:
-    outcomes = [compare_answers(oracle, file, str(file), config) for file in files]
+def _compare_files(oracle: Oracle, options: argparse.Namespace) -> int:
+    if options.tie_break == KUBE:
+        outcomes: Sequence[Outcome | ChoiceOutcome] = [
+            compare_choices(oracle, file, str(file)) for file in options.files
+        ]
+    else:
+        outcomes = [compare_answers(oracle, file, str(file), options.config) for file in options.files]
     for outcome in outcomes:
-        print(outcome if outcome.stopped_at or not outcome.is_equal else f"{outcome}: equal")
+        print(outcome if outcome.notes or not outcome.is_equal else f"{outcome}: equal")
     return 0 if all(outcome.is_equal for outcome in outcomes) else 1
 
 
-def _trials(profiles: Sequence[str], n_seeds: int, only_seed: int | None) -> Iterator[Trial]:
-    for number in range(1 if only_seed is not None else n_seeds):
-        for profile in profiles:
-            seed = seeds.derived_seed("parity", profile, number) if only_seed is None else only_seed
-            yield trial_for(profile, seed)
+def _trials(options: argparse.Namespace) -> Iterator[Trial]:
+    for number in range(1 if options.seed is not None else options.seeds):
+        for profile in options.profiles:
+            seed = seeds.derived_seed("parity", profile, number) if options.seed is None else options.seed
+            if options.tie_break == KUBE:
+                yield large_trial_for(profile, seed, options.max_nodes)
+            else:
+                yield trial_for(profile, seed)
 
 
-def _report(oracle: Oracle, trial: Trial) -> Report:
+def _report(oracle: Oracle, trial: Trial, tie_break: str) -> Report:
     try:
-        outcome = run_trial(oracle, trial)
+        outcome: Outcome | ChoiceOutcome = (
+            run_choice_trial(oracle, trial) if tie_break == KUBE else run_trial(oracle, trial)
+        )
     except Exception:  # a crash on one cluster is a finding, not the end of the run
         return Report(trial, is_equal=False, text=f"{trial}\n  {trial.command}\n{traceback.format_exc()}")
-    return Report(trial, outcome.is_equal, str(outcome))
+    return Report(trial, outcome.is_equal, str(outcome), bool(outcome.notes))
 
 
 def _keep(oracle: Oracle, report: Report) -> None:

@@ -102,6 +102,9 @@ def _node_differences(pod: str, oracle: Mapping[str, Json], nodewise: Mapping[st
         excluders = [sorted(node.get("excluded_by") or []) for node in (mine, other)]
         yield from _compare(pod, "excluded_by", *excluders, node=name)
         yield from _compare(pod, "total", mine.get("total"), other.get("total"), node=name)
+        yield from _compare(pod, "extender", _of_extenders(mine), _of_extenders(other), node=name)
+        added = [_without_zeros(node.get(key)) for node, key in ((mine, "extender_scores"), (other, "extenderScores"))]
+        yield from _compare(pod, "extender scores", *added, node=name)
 
 
 def _plugin_differences(
@@ -156,6 +159,17 @@ def _compare(
 def _filters(node: Json) -> dict[str, Json]:
     statuses: Json = node.get("filters") or {}
     return {plugin: _status(status, is_ordered=plugin not in UNORDERED_REASONS) for plugin, status in statuses.items()}
+
+
+def _of_extenders(node: Json) -> Json | None:
+    """Return the status that extenders gave a node; leaving it out silently is none."""
+    statuses = [node.get("extender"), *(node.get("extenders") or {}).values()]
+    said = [_status(status, is_ordered=True) for status in statuses if status and status.get("reasons")]
+    return said[0] if said else None
+
+
+def _without_zeros(scores: Json | None) -> Json:
+    return {extender: score for extender, score in (scores or {}).items() if score}
 
 
 def _rejection(status: Json | None) -> Json | None:

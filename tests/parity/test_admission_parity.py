@@ -42,9 +42,10 @@ def admit(oracle: Path, cluster: Path) -> subprocess.CompletedProcess[str]:
 
 
 def comparable(value: Any, field: str = "") -> Any:
-    """Make structs into dicts and amounts into numbers."""
+    """Make structs into dicts and amounts into numbers; generations, which only a live cluster counts, are left out."""
     if isinstance(value, msgspec.Struct):
-        return {name: comparable(getattr(value, name), name) for name in value.__struct_fields__}
+        fields = [name for name in value.__struct_fields__ if name != "generation"]
+        return {name: comparable(getattr(value, name), name) for name in fields}
     if isinstance(value, dict):
         if field in AMOUNT_FIELDS:
             return {name: parse_quantity(text) for name, text in value.items()}

@@ -1,7 +1,10 @@
 """Random clusters of the oracle's making, put to the oracle and to nodewise."""
 
+import math
 import random
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,9 +54,24 @@ def cluster_of(oracle: Oracle, trial: Trial) -> bytes:
     )
 
 
-def run_trial(oracle: Oracle, trial: Trial) -> Outcome:
-    """Put one cluster to both and compare every answer."""
+def large_trial_for(profile: str, seed: int, max_nodes: int, max_pending: int = 200) -> Trial:
+    """Choose sizes from 10 nodes and 20 pending pods on, few nodes more often than many."""
+    generator = random.Random(f"large {profile} {seed}")
+    n_nodes = round(math.exp(generator.uniform(math.log(10), math.log(max_nodes))))
+    n_pending = generator.randint(20, max_pending)
+    return Trial(profile, seed, n_nodes, generator.randint(0, 3 * n_nodes), n_pending)
+
+
+@contextmanager
+def cluster_file(oracle: Oracle, trial: Trial) -> Iterator[Path]:
+    """Give a file with the cluster of a trial, for as long as it is needed."""
     with tempfile.TemporaryDirectory(prefix="nodewise-parity-") as folder:
         cluster = Path(folder) / "cluster.json"
         cluster.write_bytes(cluster_of(oracle, trial))
+        yield cluster
+
+
+def run_trial(oracle: Oracle, trial: Trial) -> Outcome:
+    """Put one cluster to both and compare every answer."""
+    with cluster_file(oracle, trial) as cluster:
         return compare_answers(oracle, cluster, f"{trial}\n  {trial.command}")

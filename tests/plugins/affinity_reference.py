@@ -89,17 +89,17 @@ class Tables:
         return 3 if any(self.unwelcome[pair] > 0 for pair in labels.items()) else 0
 
 
-def filter_codes(world: SmallWorld, pod: Pod, change: Change | None = None) -> dict[str, int]:
+def filter_codes(world: SmallWorld, pod: Pod, *changes: Change) -> dict[str, int]:
     """Give 0, 1 (affinity), 2 (own anti-affinity) or 3 (other pods' anti-affinity) by node name."""
     tables = Tables(pod, world.snapshot.listers)
     for other in world.pods.values():
         tables.count(world.nodes[other.spec.node_name], other, 1)
     if not tables.unwelcome and not near(pod).required and not apart(pod).required:
         return dict.fromkeys(world.nodes, 0)  # PreFilter says Skip, so that AddPod is not called either
-    if change is not None:
-        for sign, pods in ((-1, change[1]), (1, change[2])):
+    for name, removed, added in changes:
+        for sign, pods in ((-1, removed), (1, added)):
             for other in pods:
-                tables.count(world.nodes[change[0]], other, sign)
+                tables.count(world.nodes[name], other, sign)
     return {name: tables.code(node) for name, node in world.nodes.items()}
 
 

@@ -135,3 +135,8 @@ class SmallWorld:
         removed = [pod for pod in self.pods_on(name) if self.rng.random() < 0.5]
         added = [self.placed(like, name) for _ in range(self.rng.randint(0, 2))]
         return removed, added
+
+    def random_removals_but_of(self, name: str) -> list[tuple[str, list[Pod], list[Pod]]]:
+        """Give pods to take from all other nodes, by node."""
+        others = [other for other in self.nodes if other != name]
+        return [(other, [pod for pod in self.pods_on(other) if self.rng.random() < 0.5], []) for other in others]

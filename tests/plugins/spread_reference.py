@@ -44,7 +44,7 @@ def has_all(node: Node, constraints: Sequence[TopologySpreadConstraint]) -> bool
     return all(c.topology_key in node.metadata.labels for c in constraints)
 
 
-def filter_codes(world: SmallWorld, pod: Pod, change: Change | None = None) -> dict[str, int]:
+def filter_codes(world: SmallWorld, pod: Pod, *changes: Change) -> dict[str, int]:
     """Give 0, 1 (missing label) or 2 (too skewed) by node name."""
     hard = [c for c in pod.spec.topology_spread_constraints if c.when_unsatisfiable == "DoNotSchedule"]
     counts: list[dict[str, int]] = []
@@ -55,10 +55,10 @@ def filter_codes(world: SmallWorld, pod: Pod, change: Change | None = None) -> d
             if has_all(node, hard) and counts_for(c, pod, node):
                 value = node.metadata.labels[c.topology_key]
                 found[value] = found.get(value, 0) + count(world.pods_on(node.name), selector, pod.metadata.namespace)
-        if change is not None:
-            node = world.nodes[change[0]]
+        for name, removed, added in changes:
+            node = world.nodes[name]
             if has_all(node, hard) and counts_for(c, pod, node):
-                for sign, pods in ((-1, change[1]), (1, change[2])):
+                for sign, pods in ((-1, removed), (1, added)):
                     for other in pods:
                         if other.metadata.namespace == pod.metadata.namespace and selector.matches(
                             other.metadata.labels

@@ -49,7 +49,7 @@ def failures(
 ) -> dict[str, Status] | Status:
     """Return the rejections by node name, or the rejection before any node."""
     snapshot = make_snapshot(nodes, pods)
-    snapshot.listers.fill(storage=storage)
+    snapshot.listers.fill(storage)
     plugin = plugin_class(None, FakeHandle(snapshot))
     plugin.class_key(pod)
     state = plugin.compile(pod, snapshot)
@@ -69,7 +69,7 @@ def with_storage(plugin_class: Any) -> Any:
     class WithStorage(plugin_class):  # type: ignore[misc]
         def __init__(self, args: object, handle: Any) -> None:
             if not handle.listers.storage.claims:
-                handle.listers.fill(storage=sample_storage())
+                handle.listers.fill(sample_storage())
             super().__init__(args, handle)
 
     return WithStorage

@@ -8,6 +8,7 @@ import pytest
 from nodewise.framework.plugin import EXTENSION_POINTS
 from nodewise.framework.status import SUCCESS
 from nodewise.plugins.dynamic_resources import DynamicResources
+from nodewise.scheduler.tasks import run_without_waiting
 from nodewise.simulation.explain import explain
 from nodewise.state.pod_info import PodInfo
 from nodewise.testing.builders import FakeHandle, make_node, make_pod
@@ -57,7 +58,8 @@ def test_it_keeps_to_the_contract_of_plugins() -> None:
 def test_it_takes_part_where_kube_schedulers_does() -> None:
     made = DynamicResources(None, FakeHandle())
     points = {point for point, protocol in EXTENSION_POINTS.items() if isinstance(made, protocol)}
-    assert points == {"preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind"}
+    expected = {"preEnqueue", "preFilter", "filter", "postFilter", "podGroupPostFilter", "score", "reserve", "preBind"}
+    assert points == expected
 
 
 def test_pods_without_claims_pass_and_score_zero_everywhere() -> None:
@@ -155,10 +157,11 @@ def test_a_claim_whose_allocation_is_not_written_yet_keeps_other_pods_waiting(tm
     session = open_cluster(tmp_path, node("n1"), *GPU, claim("c", exactly()), pod("p", "c"), pod("q", "c"))
     first, second = session.pending
     session.scheduler.evaluate(first)
-    session.scheduler.reserve(first, "n1")
+    reservation = session.scheduler.reservation(first, "n1")
+    reservation.reserve()
     message = session.scheduler.schedule(second).message
     assert "resource claim default/c is in the process of being allocated" in message
-    session.scheduler.pre_bind(first, "n1")
+    run_without_waiting(reservation.pre_bind())
     assert session.scheduler.schedule(second).node_name == "n1"
 
 

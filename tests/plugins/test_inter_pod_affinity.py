@@ -86,7 +86,7 @@ def world_of(rng: Random) -> SmallWorld:
     listers = Listers()
     if rng.random() < 0.7:
         labels = {"team": "x"} if rng.random() < 0.5 else {}
-        listers.fill(namespaces=[Namespace(ObjectMeta(rng.choice(("default", "other")), labels=labels))])
+        listers.fill([Namespace(ObjectMeta(rng.choice(("default", "other")), labels=labels))])
     world = SmallWorld(rng, listers)
     for _ in range(rng.randint(0, 5)):
         world.add_pod(random_pod(rng))
@@ -159,6 +159,27 @@ def test_a_what_if_adds_and_takes_away_pods_of_one_node(rng: Random) -> None:
         codes = plugin.filter(changed, columns, ALL_ROWS)
         assert {name: codes[columns.rows[name]] for name in world.nodes} == expected
         assert [plugin.filter_row(changed, columns, row) for row in range(columns.n_rows)] == codes.tolist()
+
+
+@given(st.randoms(use_true_random=False))
+def test_a_what_if_takes_away_pods_of_other_nodes_too(rng: Random) -> None:
+    world, pod = world_of(rng), random_pod(rng)
+    plugin = InterPodAffinity(None, FakeHandle(world.snapshot))
+    state = plugin.compile(pod, world.snapshot)
+    columns = world.snapshot.columns
+    for name in world.nodes if state is not None else ():
+        assert state is not None
+        row = columns.rows[name]
+        removed, added = world.random_change_of(name, random_pod(rng))
+        others = world.random_removals_but_of(name)
+        elsewhere = tuple((columns.rows[other], PodInfo(gone)) for other, pods, _ in others for gone in pods)
+        change = PodsChange(row, tuple(map(PodInfo, removed)), tuple(map(PodInfo, added)), elsewhere)
+        changed = plugin.with_pods(state, columns, change)
+        expected = filter_codes(world, pod, (name, removed, added), *others)
+        codes = plugin.filter(changed, columns, ALL_ROWS)
+        assert {name: codes[columns.rows[name]] for name in world.nodes} == expected
+    plain = plugin.filter(state, columns, ALL_ROWS) if state is not None else np.zeros(columns.n_rows, np.int64)
+    assert {name: plain[columns.rows[name]] for name in world.nodes} == filter_codes(world, pod)
 
 
 @given(st.randoms(use_true_random=False))

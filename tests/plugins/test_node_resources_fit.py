@@ -17,7 +17,9 @@ from nodewise.errors import NodewiseError
 from nodewise.framework.status import Code, Status
 from nodewise.plugins.node_resources_fit import NodeResourcesFit
 from nodewise.state.columns import ALL_ROWS
-from nodewise.testing.builders import FakeHandle, make_node, make_pod, make_snapshot
+from nodewise.state.pod_info import PodInfo
+from nodewise.state.snapshot import Snapshot
+from nodewise.testing.builders import FakeHandle, make_cache, make_node, make_pod, make_snapshot
 from nodewise.testing.check_plugin import check_plugin
 from tests.plugins.answers import failures, scores
 
@@ -37,6 +39,8 @@ STRATEGIES = (
     args_for("LeastAllocated", ("memory", 7), (GPU, 3), ("ephemeral-storage", 2), ("pods", 5)),
     args_for("MostAllocated", ("cpu", 3), ("memory", 2), (GPU, 5)),
     args_for("RequestedToCapacityRatio", ("cpu", 3), (GPU, 2), ("memory", 1), shape=SHAPE),
+    args_for("MostAllocated", ("cpu", 3), ("memory", 2)),
+    args_for("RequestedToCapacityRatio", ("cpu", 3), ("memory", 1), shape=SHAPE),
 )
 
 
@@ -69,6 +73,37 @@ def test_a_request_beyond_the_node_itself_makes_the_whole_rejection_unresolvable
     pod = make_pod("new", "3", "2Gi")
     expected = Status.unresolvable("Insufficient cpu", "Insufficient memory")
     assert failures(NodeResourcesFit, pod, nodes, running) == {"n1": expected}
+
+
+def test_what_is_out_of_reach_changes_with_the_node() -> None:
+    cache, snapshot = make_cache([make_node("n1", "2"), make_node("n2", "4")]), Snapshot()
+    snapshot.update(cache)
+    cache.add_pod(PodInfo(make_pod("old", "2", node="n2")))
+    plugin = NodeResourcesFit(None, FakeHandle(snapshot))
+    snapshot.update(cache)
+    state = plugin.compile(make_pod("new", "3"), snapshot)
+
+    def codes() -> list[Code]:
+        snapshot.update(cache)
+        found = plugin.filter(state, snapshot.columns, ALL_ROWS).tolist()
+        assert found == [plugin.filter_row(state, snapshot.columns, row) for row in range(2)]
+        return [plugin.rejection(state, code).code for code in found]
+
+    assert codes() == [Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.UNSCHEDULABLE]
+    cache.update_node(make_node("n1", "3"))
+    cache.add_pod(PodInfo(make_pod("other", "1", node="n1")))
+    assert codes() == [Code.UNSCHEDULABLE, Code.UNSCHEDULABLE]
+    cache.update_node(make_node("n2", "2"))
+    assert codes() == [Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE]
+
+
+def test_more_resources_than_a_byte_has_bits_are_told_apart() -> None:
+    names = [f"example.com/r{number}" for number in range(9)]
+    node = make_node("n1", "1", "1Gi", resources=dict.fromkeys(names[:8], "2"))
+    running = [make_pod("old", node="n1", resources=dict.fromkeys(names[::2], "2"))]
+    pod = make_pod("new", resources=dict.fromkeys(names, "1"))
+    expected = Status.unresolvable(*[f"Insufficient {name}" for name in names[::2]])
+    assert failures(NodeResourcesFit, pod, [node], running) == {"n1": expected}
 
 
 def test_a_request_of_zero_fits_an_overcommitted_node() -> None:

@@ -127,7 +127,7 @@ def test_a_running_pod_with_a_claim_of_another_pod_is_an_error_on_its_node() -> 
 
 def test_pods_of_a_what_if_make_and_take_room() -> None:
     snapshot = make_snapshot(NODES, [using("x", "a", node="n1")])
-    snapshot.listers.fill(storage=STORAGE)
+    snapshot.listers.fill(STORAGE)
     plugin = NodeVolumeLimits(None, FakeHandle(snapshot))
     state = plugin.compile(using("p", "b"), snapshot)
     assert state is not None
@@ -144,7 +144,7 @@ def test_pods_of_a_what_if_make_and_take_room() -> None:
 
 def test_pods_whose_volumes_nobody_else_has_are_of_one_class() -> None:
     snapshot = make_snapshot(NODES, [using("x", "a", node="n1")])
-    snapshot.listers.fill(storage=STORAGE)
+    snapshot.listers.fill(STORAGE)
     plugin = NodeVolumeLimits(None, FakeHandle(snapshot))
     assert plugin.class_key(using("p", "b")) == plugin.class_key(using("q", "c"))
     assert plugin.class_key(using("p", "a")) != plugin.class_key(using("q", "c"))
@@ -152,7 +152,7 @@ def test_pods_whose_volumes_nobody_else_has_are_of_one_class() -> None:
 
 def test_a_nominated_pod_with_volumes_makes_each_volume_count_by_name() -> None:
     snapshot = make_snapshot(NODES)
-    snapshot.listers.fill(storage=STORAGE)
+    snapshot.listers.fill(STORAGE)
     handle = FakeHandle(snapshot)
     plugin = NodeVolumeLimits(None, handle)
     handle.nominator.add(PodInfo(using("n", "b")), "n1")
@@ -168,7 +168,7 @@ def test_a_nominated_pod_with_volumes_makes_each_volume_count_by_name() -> None:
 def test_answers_follow_new_nodes_and_new_limits() -> None:
     cache, snapshot = make_cache(NODES[:1]), Snapshot()
     snapshot.update(cache)
-    snapshot.listers.fill(storage=STORAGE)
+    snapshot.listers.fill(STORAGE)
     plugin = NodeVolumeLimits(None, FakeHandle(snapshot))
     pod = using("p", "a", "b")
 

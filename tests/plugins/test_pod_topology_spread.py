@@ -126,9 +126,29 @@ def test_a_what_if_adds_and_takes_away_pods_of_one_node(rng: Random) -> None:
 
 
 @given(st.randoms(use_true_random=False))
+def test_a_what_if_takes_away_pods_of_other_nodes_too(rng: Random) -> None:
+    world = SmallWorld(rng)
+    plugin, pod = plugin_for(world), random_pod(rng)
+    columns = world.snapshot.columns
+    state = plugin.compile(pod, world.snapshot)
+    assert state is not None
+    for name in world.nodes:
+        removed, added = world.random_change_of(name, pod)
+        others = world.random_removals_but_of(name)
+        elsewhere = tuple((columns.rows[other], PodInfo(gone)) for other, pods, _ in others for gone in pods)
+        infos = tuple(map(PodInfo, removed)), tuple(map(PodInfo, added))
+        changed = plugin.with_pods(state, columns, PodsChange(columns.rows[name], *infos, elsewhere))
+        expected = filter_codes(world, pod, (name, removed, added), *others)
+        codes = plugin.filter(changed, columns, ALL_ROWS)
+        assert {name: codes[columns.rows[name]] for name in world.nodes} == expected
+    plain = plugin.filter(state, columns, ALL_ROWS)
+    assert {name: plain[columns.rows[name]] for name in world.nodes} == filter_codes(world, pod)
+
+
+@given(st.randoms(use_true_random=False))
 def test_system_defaults_score_nodes_that_lack_a_zone_too(rng: Random) -> None:
     listers = Listers()
-    listers.fill(services=[Service(ObjectMeta("web", namespace="default"), ServiceSpec({"app": "web"}))])
+    listers.fill([Service(ObjectMeta("web", namespace="default"), ServiceSpec({"app": "web"}))])
     world = SmallWorld(rng, listers)
     plugin, pod = plugin_for(world), make_pod("pending", labels={"app": "web"})
     state = plugin.compile(pod, world.snapshot)
@@ -208,9 +228,9 @@ def test_default_constraints_find_siblings_by_the_controller(kind: str, api_vers
     meta = ObjectMeta("web", namespace="default")
     listers = Listers()
     listers.fill(
-        replication_controllers=[ReplicationController(meta, ReplicationControllerSpec(selector={"app": "web"}))],
-        replica_sets=[ReplicaSet(meta, WorkloadSpec(selector=WEB))],
-        stateful_sets=[StatefulSet(meta, WorkloadSpec(selector=WEB))],
+        [ReplicationController(meta, ReplicationControllerSpec(selector={"app": "web"}))],
+        [ReplicaSet(meta, WorkloadSpec(selector=WEB))],
+        [StatefulSet(meta, WorkloadSpec(selector=WEB))],
     )
     snapshot = make_snapshot(NODES, [web("w1", "a1")], listers)
     plugin = PodTopologySpread(None, FakeHandle(snapshot))
@@ -225,14 +245,14 @@ def test_default_constraints_follow_services_as_they_come() -> None:
     snapshot = make_snapshot(NODES)
     plugin = PodTopologySpread(None, FakeHandle(snapshot))
     assert plugin.class_key(web()) is None
-    snapshot.listers.fill(services=[Service(ObjectMeta("s", namespace="default"), ServiceSpec({"app": "web"}))])
+    snapshot.listers.fill([Service(ObjectMeta("s", namespace="default"), ServiceSpec({"app": "web"}))])
     assert plugin.class_key(web()) is not None
     assert plugin.class_key(make_pod("db", labels={"app": "db"})) is None
 
 
 def test_listed_default_constraints_can_be_hard() -> None:
     listers = Listers()
-    listers.fill(services=[Service(ObjectMeta("s", namespace="default"), ServiceSpec({"app": "web"}))])
+    listers.fill([Service(ObjectMeta("s", namespace="default"), ServiceSpec({"app": "web"}))])
     snapshot = make_snapshot(NODES, [web("w1", "a1")], listers)
     args = PodTopologySpreadArgs("List", (spread(label_selector=None),))
     plugin = PodTopologySpread(args, FakeHandle(snapshot))

@@ -204,9 +204,11 @@ def test_free_capacity_counts_for_drivers_that_tell_it() -> None:
 
 def raw_scores(storage: list[StorageObject], *claims: str, args: VolumeBindingArgs | None = None) -> list[int]:
     snapshot = make_snapshot(NODES)
-    snapshot.listers.fill(storage=storage)
+    snapshot.listers.fill(storage)
     plugin = VolumeBinding(args, FakeHandle(snapshot))
-    found: list[int] = plugin.score(plugin.compile(using(*claims), snapshot), snapshot.columns, ALL_ROWS).tolist()
+    scores = plugin.score(plugin.compile(using(*claims), snapshot), snapshot.columns, ALL_ROWS)
+    assert scores is not None
+    found: list[int] = scores.tolist()
     return found
 
 
@@ -258,7 +260,7 @@ def test_a_decision_takes_the_volume_from_later_pods_until_it_is_undone() -> Non
     snapshot = make_snapshot(NODES)
     first, second = (make_claim(name, storage_class="local") for name in ("one", "two"))
     free = make_volume("v", storage_class="local")
-    snapshot.listers.fill(storage=[LOCAL, first, second, free])
+    snapshot.listers.fill([LOCAL, first, second, free])
     plugin = VolumeBinding(None, FakeHandle(snapshot))
     state, pod, other = CycleState(), PodInfo(using("one")), using("two")
     key = plugin.class_key(other)
@@ -273,7 +275,7 @@ def test_a_decision_takes_the_volume_from_later_pods_until_it_is_undone() -> Non
 
 def test_a_decision_names_the_node_where_a_volume_is_to_be_made() -> None:
     snapshot = make_snapshot(NODES)
-    snapshot.listers.fill(storage=[WAIT, make_claim("data", storage_class="wait")])
+    snapshot.listers.fill([WAIT, make_claim("data", storage_class="wait")])
     plugin, state, pod = VolumeBinding(None, FakeHandle(snapshot)), CycleState(), PodInfo(using("data"))
     assert plugin.reserve(state, pod, "n1") == SUCCESS
     rows = snapshot.columns.rows
@@ -285,13 +287,13 @@ def test_a_decision_names_the_node_where_a_volume_is_to_be_made() -> None:
 
 def test_without_its_filter_the_plugin_finds_no_volumes_to_rate_or_to_reserve() -> None:
     snapshot = make_snapshot(NODES)
-    snapshot.listers.fill(
-        storage=[LOCAL, make_claim("data", storage_class="local"), make_volume("v", storage_class="local")]
-    )
+    snapshot.listers.fill([LOCAL, make_claim("data", storage_class="local"), make_volume("v", storage_class="local")])
     plugin, pod = VolumeBinding(None, FakeHandle(snapshot)), PodInfo(using("data"))
     plugin.placed(frozenset({"preFilter", "score", "reserve"}))
     key = plugin.class_key(pod.pod)
-    assert plugin.score(plugin.compile(pod.pod, snapshot), snapshot.columns, ALL_ROWS).tolist() == [0, 0, 0]
+    scores = plugin.score(plugin.compile(pod.pod, snapshot), snapshot.columns, ALL_ROWS)
+    assert scores is not None
+    assert scores.tolist() == [0, 0, 0]
     assert plugin.reserve(CycleState(), pod, "n1") == SUCCESS
     assert plugin.class_key(pod.pod) == key
 
@@ -300,7 +302,7 @@ def test_like_claims_are_of_one_class() -> None:
     snapshot = make_snapshot(NODES)
     claims = [make_claim(name, storage_class="wait") for name in "ab"]
     large = make_claim("c", "9Gi", storage_class="wait")
-    snapshot.listers.fill(storage=[WAIT, *claims, large, *make_bound("d"), *make_bound("e", nodes={ZONE: "a"})])
+    snapshot.listers.fill([WAIT, *claims, large, *make_bound("d"), *make_bound("e", nodes={ZONE: "a"})])
     plugin = VolumeBinding(None, FakeHandle(snapshot))
     keys = {name: plugin.class_key(using(name)) for name in "abcde"}
     assert keys["a"] == keys["b"] != keys["c"]

@@ -87,7 +87,7 @@ def test_a_missing_claim_rejects_the_pod() -> None:
 
 def test_the_claim_is_free_once_its_pod_is_gone_and_a_namesake_elsewhere_counts_too() -> None:
     snapshot = make_snapshot(NODES, [using_alone("old", "n1")])
-    snapshot.listers.fill(storage=ALONE)
+    snapshot.listers.fill(ALONE)
     plugin = VolumeRestrictions(None, FakeHandle(snapshot))
     state = plugin.compile(using_alone("p"), snapshot)
     assert state is not None
@@ -100,6 +100,18 @@ def test_the_claim_is_free_once_its_pod_is_gone_and_a_namesake_elsewhere_counts_
     other = PodInfo(using_alone("other", "n1", namespace="elsewhere"))
     taken = plugin.with_pods(free, snapshot.columns, PodsChange(row, added=(other,)))
     assert plugin.filter(taken, columns, ALL_ROWS).tolist() == [CLAIM_TAKEN]
+
+
+def test_the_claim_is_free_when_its_pod_goes_from_another_node() -> None:
+    snapshot = make_snapshot(NODES, [using_alone("old", "n1")])
+    snapshot.listers.fill(ALONE)
+    plugin = VolumeRestrictions(None, FakeHandle(snapshot))
+    state = plugin.compile(using_alone("p"), snapshot)
+    assert state is not None
+    row, other_row = snapshot.columns.rows["n2"], snapshot.columns.rows["n1"]
+    (old,) = snapshot.pods_on(other_row).values()
+    free = plugin.with_pods(state, snapshot.columns, PodsChange(row, elsewhere=((other_row, old),)))
+    assert plugin.filter(free, WhatIfColumns(snapshot.columns, row), ALL_ROWS).tolist() == [0]
 
 
 def test_a_disk_comes_and_goes_with_the_pods_of_a_what_if() -> None:

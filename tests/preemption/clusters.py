@@ -19,6 +19,7 @@ from nodewise.api.objects import (
     PodStatus,
 )
 from nodewise.config.arguments import DefaultPreemptionArgs
+from nodewise.config.feature_gates import DEFAULT_GATES, FeatureGates
 from nodewise.framework.plugin import PostFilterResult
 from nodewise.framework.status import Status
 from nodewise.plugins.default_preemption import DefaultPreemption
@@ -27,11 +28,12 @@ from nodewise.plugins.node_ports import NodePorts
 from nodewise.plugins.node_resources_fit import NodeResourcesFit
 from nodewise.plugins.priority_sort import PrioritySort
 from nodewise.plugins.taint_toleration import TaintToleration
+from nodewise.queue.nominator import Nominations
 from nodewise.runtime.evaluation import Evaluation
-from nodewise.runtime.nominator import Nominations
 from nodewise.runtime.pod_class import PodClasses
 from nodewise.runtime.profile import Framework
 from nodewise.state.listers import Listers
+from nodewise.state.pod_groups import PodGroupStates
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.snapshot import Snapshot
 from nodewise.testing.builders import make_pod, make_snapshot
@@ -46,6 +48,8 @@ class PreemptionHandle:
     snapshot: Snapshot
     random: random.Random | None = None
     nominator: Nominations = field(default_factory=Nominations)
+    feature_gates: FeatureGates = DEFAULT_GATES
+    pod_groups: PodGroupStates | None = None
 
     @property
     def listers(self) -> Listers:
@@ -89,7 +93,7 @@ def evaluate(
 ) -> tuple[Evaluation, PreemptionHandle]:
     """Run some filter plugins; pods of `nominated` are pending and nominated to a node."""
     listers = Listers()
-    listers.fill(pod_disruption_budgets=budgets)
+    listers.fill(budgets)
     snapshot = make_snapshot(nodes, pods, listers)
     handle = PreemptionHandle(snapshot)
     filters: list[tuple[Any, int]] = [

@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, strategies as st
@@ -61,7 +61,7 @@ def test_victims_of_both_kinds_are_listed_by_importance() -> None:
 
 def split(budgets: Sequence[PodDisruptionBudget], *pods: PodInfo) -> list[str]:
     listers = Listers()
-    listers.fill(pod_disruption_budgets=budgets)
+    listers.fill(budgets)
     violating, others = split_by_budget(pods, BudgetIndex(listers))
     assert {*violating, *others} == {*pods}
     return [pod.pod.metadata.name for pod in violating]
@@ -108,7 +108,7 @@ def test_budgets_are_read_anew_when_they_change() -> None:
     index = BudgetIndex(listers)
     pod = info("a", app="web")
     assert split_by_budget([pod], index) == ([], [pod])
-    listers.fill(pod_disruption_budgets=[make_budget(APP)])
+    listers.fill([make_budget(APP)])
     assert split_by_budget([pod], index) == ([pod], [])
 
 
@@ -121,7 +121,7 @@ class Room:
     def __init__(self, room: int, pods: Sequence[PodInfo], wanted: int) -> None:
         self.room, self.pods, self.wanted = room, pods, wanted
 
-    def failure(self, removed: Sequence[PodInfo]) -> Status | None:
+    def failure(self, removed: Sequence[PodInfo], elsewhere: Sequence[tuple[int, PodInfo]] = ()) -> Status | None:
         taken = sum(pod.requests.get("cpu", 0) for pod in self.pods if pod not in removed)
         return None if taken + self.wanted <= self.room else Status.unschedulable("no room")
 
@@ -156,9 +156,10 @@ def test_no_victim_could_be_spared_when_its_turn_comes(
     ]
     node = Room(room, infos, wanted)
     listers = Listers()
-    listers.fill(pod_disruption_budgets=[make_budget(APP, allowed)])
+    listers.fill([make_budget(APP, allowed)])
     boss = PodInfo(make_pod("boss", priority=10))
-    found = select_victims(boss, infos, node, budgets=BudgetIndex(listers), now=NOW, node_name="n1")
+    later = NOW + timedelta(minutes=1)  # than every start time
+    found = select_victims(boss, infos, node, budgets=BudgetIndex(listers), now=later, node_name="n1")
 
     # The simplest reading of the rules, on lists.
     lower = [pod for pod in infos if pod.priority < 10]

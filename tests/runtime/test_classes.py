@@ -32,9 +32,7 @@ SEEDS = st.integers(0, 2**32)
 def scheduler_over(cache: SchedulerCache) -> Scheduler:
     """Return a scheduler of the default profile that knows nothing yet."""
     snapshot = Snapshot(Listers())
-    handle = SchedulerHandle(
-        snapshot.listers, snapshot, lambda: datetime(2026, 7, 1, tzinfo=UTC), lambda pod, node: None
-    )
+    handle = SchedulerHandle(snapshot.listers, snapshot, lambda: datetime(2026, 7, 1, tzinfo=UTC))
     frameworks = build_frameworks(default_configuration(), in_tree_registry(), handle)
     return Scheduler(cache, snapshot, frameworks, Selector(TieBreak.FIRST, random.Random(0)))
 

@@ -10,8 +10,9 @@ from nodewise.cluster.object_set import ObjectSet
 from nodewise.config.load import default_configuration
 from nodewise.framework.plugin import Handle
 from nodewise.plugins import in_tree_registry
+from nodewise.scheduler.assembly import SchedulerOptions
 from nodewise.simulation.explain import explain_all
-from nodewise.simulation.session import Session, SessionOptions, open_session
+from nodewise.simulation.session import Session, open_session
 from nodewise.simulation.simulate import simulate
 from nodewise.state.columns import Columns, IntArray, Rows
 from nodewise.state.dirty_log import Reads
@@ -55,7 +56,7 @@ def session_with(plugin: type[Odd]) -> Session:
     registry.register(Odd.name, plugin)
     pods = [make_pod(name, scheduler_name="default-scheduler") for name in ("odd", "even")]
     objects = ObjectSet(pods=pods, nodes=[make_node("a"), make_node("b")])
-    return open_session(objects, default_configuration(), registry, SessionOptions(added_plugins=(Odd.name,)))
+    return open_session(objects, default_configuration(), registry, SchedulerOptions(added_plugins=(Odd.name,)))
 
 
 @pytest.mark.parametrize("plugin", [Odd, OddInTheEnd])

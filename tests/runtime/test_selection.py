@@ -37,6 +37,14 @@ def test_the_kube_tie_break_takes_what_the_real_heap_pops(totals: list[int]) -> 
     assert heap_winner(totals) == pop_from_binary_max_heap(totals)
 
 
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60))
+def test_a_kube_selector_takes_the_node_at_the_position_of_the_heap(totals: list[int]) -> None:
+    selector = Selector(TieBreak.KUBE, random.Random(0))
+    found = np.arange(len(totals))[::-1] + 100
+    row = selector.select(found, np.array(totals), np.zeros(0, np.int64))
+    assert row == found[pop_from_binary_max_heap(totals)]
+
+
 def test_the_kube_tie_break_is_neither_first_nor_last() -> None:
     assert heap_winner([440, 453, 472, 472]) == 3
     assert heap_winner([5, 5, 5, 5, 5]) == 0
@@ -76,6 +84,13 @@ def test_round_robin_takes_the_best_in_turn() -> None:
     selector = Selector(TieBreak.ROUND_ROBIN, random.Random(0))
     found, totals, rank = np.array([1, 3, 5]), np.array([7, 7, 2]), np.zeros(6, np.int64)
     assert [selector.select(found, totals, rank) for _ in range(4)] == [1, 3, 1, 3]
+
+
+def test_round_robin_counts_decisions_without_equals_too() -> None:
+    selector = Selector(TieBreak.ROUND_ROBIN, random.Random(0))
+    found, rank = np.array([1, 3, 5]), np.zeros(6, np.int64)
+    equal, unequal = np.array([7, 7, 7]), np.array([1, 9, 1])
+    assert [selector.select(found, totals, rank) for totals in (equal, unequal, equal, equal)] == [1, 3, 5, 1]
 
 
 def test_random_takes_only_the_best_and_the_same_for_the_same_seed() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from nodewise.api.objects import Pod
+from nodewise.framework.events import QUEUE, SKIP, ActionType, ClusterEvent, EventResource, register
 from nodewise.framework.plugin import Handle
 from nodewise.framework.status import SUCCESS, Status
 from nodewise.state.columns import Columns, NodeTable, Rows
@@ -128,6 +131,41 @@ class KeepsPodsByRow(Honest):
         return np.arange(columns.n_rows)[rows] % 2
 
 
+class ListensWrongly(Honest):
+    def events_to_register(self) -> Any:
+        return [ClusterEvent(EventResource.NODE, ActionType.ADD)]
+
+
+class HintFails(Honest):
+    def events_to_register(self) -> Any:
+        return [register(EventResource.NODE, ActionType.ADD, self.after_node_addition)]
+
+    def after_node_addition(self, pod: Pod, old: Any, new: Any) -> Any:
+        return QUEUE if old.metadata.labels else SKIP  # but an object that is new was nothing before
+
+
+class HintSaysTrue(Honest):
+    def events_to_register(self) -> Any:
+        return [register(EventResource.ASSIGNED_POD, ActionType.DELETE, self.after_pod_deletion)]
+
+    def after_pod_deletion(self, pod: Pod, old: Pod, new: None) -> Any:
+        return old.priority > 0
+
+
+class ListensToEverything(Honest):
+    """Says Skip to all that can happen, and counts it."""
+
+    asked: ClassVar[Counter[EventResource]] = Counter()
+
+    def events_to_register(self) -> Any:
+        return [register(resource, ActionType.ALL, partial(self.hint, resource)) for resource in EventResource]
+
+    def hint(self, resource: EventResource, pod: Pod, old: Any, new: Any) -> Any:
+        self.asked[resource] += 1
+        assert old is not None or new is not None
+        return SKIP
+
+
 class Nameless(Honest):
     name = ""
 
@@ -141,6 +179,12 @@ class DoesNothing:
 
 def test_an_honest_plugin_passes() -> None:
     check_plugin(Honest)
+
+
+def test_hints_are_asked_about_objects_of_every_kind_that_is_known() -> None:
+    ListensToEverything.asked.clear()
+    check_plugin(ListensToEverything)
+    assert set(ListensToEverything.asked) == set(EventResource) - {EventResource.WILDCARD}
 
 
 @pytest.mark.parametrize(
@@ -160,6 +204,9 @@ def test_an_honest_plugin_passes() -> None:
         (Changeable, "asked twice"),
         (KeepsPodsByRow, "on columns of this row alone"),
         (ReadOnlyAnswer, "returned a read-only array"),
+        (ListensWrongly, "expected a list of ClusterEventWithHint"),
+        (HintFails, "the hint for Node .*, asked about default/plain, raised AttributeError"),
+        (HintSaysTrue, "the hint for AssignedPod .* returned (True|False), expected a QueueingHint"),
         (Nameless, "has no name"),
         (DoesNothing, "takes part at no extension point"),
     ],

@@ -73,9 +73,7 @@ def create_pod_spec(spec: PodSpec, labels: Mapping[str, str], classes: Mapping[s
             replace(c, label_selector=_merged(c.label_selector, labels, c.match_label_keys, ()))
             for c in spec.topology_spread_constraints
         )
-    # Features off in 1.37: GenericWorkload, VolumeBindMountOptions.
-    if spec.scheduling_group is not None:
-        changes["scheduling_group"] = None
+    # A feature off in 1.37: VolumeBindMountOptions.
     for field in ("containers", "init_containers"):
         containers: tuple[Container, ...] = getattr(spec, field)
         if any(mount.bind_mount_options is not None for c in containers for mount in c.volume_mounts):

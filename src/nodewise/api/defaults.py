@@ -35,6 +35,7 @@ from nodewise.api.objects import (
 )
 from nodewise.api.rounding import rounded
 
+DEFAULT_GRACE_PERIOD_S = 30
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 # What a policy/v1beta1 budget with an empty selector is stored with: it matches no pod.
@@ -125,6 +126,8 @@ def default_pod_spec(spec: PodSpec, path: str = "spec", *, is_template: bool) ->
         changes["scheduler_name"] = DEFAULT_SCHEDULER_NAME
     if not spec.restart_policy:
         changes["restart_policy"] = "Always"
+    if spec.termination_grace_period_seconds is None:
+        changes["termination_grace_period_seconds"] = DEFAULT_GRACE_PERIOD_S
     return replace(spec, **changes) if changes else spec
 
 

@@ -92,6 +92,7 @@ class DeviceConstraint(Object, frozen=True):
 class DeviceClaim(Object, frozen=True):
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
+    config: tuple[dict[str, Any], ...] | None = None
 
 
 class ResourceClaimSpec(Object, frozen=True):
@@ -112,10 +113,12 @@ class DeviceRequestAllocationResult(Object, frozen=True):
     binding_failure_conditions: tuple[str, ...] = ()
     share_id: str | None = field(default=None, name="shareID")
     consumed_capacity: dict[str, Amount] | None = None
+    skip_node_operations: tuple[str, ...] = ()
 
 
 class DeviceAllocationResult(Object, frozen=True):
     results: tuple[DeviceRequestAllocationResult, ...] = ()
+    config: Any = None
 
 
 class AllocationResult(Object, frozen=True):
@@ -136,13 +139,20 @@ class DeviceCondition(Object, frozen=True):
     status: str = ""
     reason: str = ""
     message: str = ""
+    observed_generation: Int64 = 0
+    last_transition_time: Any = None
 
 
 class AllocatedDeviceStatus(Object, frozen=True):
+    """What a driver says of a device; of parts that are `Any` it only matters whether they changed."""
+
     driver: str = ""
     pool: str = ""
     device: str = ""
+    share_id: str | None = field(default=None, name="shareID")
     conditions: tuple[DeviceCondition, ...] = ()
+    data: Any = None
+    network_data: Any = None
 
 
 class ResourceClaimStatus(Object, frozen=True):
@@ -175,6 +185,7 @@ class ResourceClaimTemplate(Object, frozen=True):
 class DeviceClassSpec(Object, frozen=True):
     selectors: tuple[DeviceSelector, ...] = ()
     extended_resource_name: str | None = None
+    config: tuple[dict[str, Any], ...] | None = None
 
 
 class DeviceClass(Object, frozen=True):

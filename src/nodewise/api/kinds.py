@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nodewise.api import devices, objects, storage
+from nodewise.api import devices, objects, pod_groups, storage
 
 
 class Kind(NamedTuple):
@@ -36,6 +36,8 @@ KINDS: dict[str, Kind] = {
             is_namespaced=False,
         ),
         Kind("PodDisruptionBudget", objects.PodDisruptionBudget, ("policy/v1", "policy/v1beta1")),
+        Kind("PodGroup", pod_groups.PodGroup, ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3")),
+        Kind("CompositePodGroup", pod_groups.CompositePodGroup, ("scheduling.k8s.io/v1alpha3",)),
         Kind("DeviceClass", devices.DeviceClass, _RESOURCE[:3], is_namespaced=False),
         Kind("ResourceClaim", devices.ResourceClaim, _RESOURCE[:3]),
         Kind("ResourceClaimTemplate", devices.ResourceClaimTemplate, _RESOURCE[:3]),
@@ -57,13 +59,6 @@ KINDS: dict[str, Kind] = {
     )
 }
 
-# Kinds that kube-scheduler's informers watch too: no rule here reads them, yet they take a place in the input order.
-WATCHED_KINDS = frozenset(
-    {
-        "PodGroup",
-        "CompositePodGroup",
-    }
-)
 # Kinds that only controllers read: kube-scheduler never sees them, so they take no place in the input order.
 CONTROLLER_KINDS = frozenset({"Deployment", "DaemonSet", "Job", "CronJob", "ResourceClaimTemplate"})
 

@@ -40,6 +40,7 @@ class ObjectMeta(Object, frozen=True):
     creation_timestamp: Time | None = None
     deletion_timestamp: Time | None = None
     owner_references: tuple[OwnerReference, ...] = ()
+    generation: Int64 = 0
 
 
 class LabelSelectorRequirement(Object, frozen=True):

@@ -27,6 +27,7 @@ from nodewise.api.meta import (
     ResourceList as ResourceList,
     Time as Time,
 )
+from nodewise.api.pod_groups import PodGroupObject as PodGroupObject
 from nodewise.api.storage import (
     ISCSI,
     RBD,
@@ -35,6 +36,7 @@ from nodewise.api.storage import (
     Cinder,
     EphemeralVolumeSource,
     GCEPersistentDisk,
+    InlineCSIVolume,
     OtherSource,
     PersistentVolumeClaimTemplate,
     PortworxVolume,
@@ -174,7 +176,7 @@ class Volume(Object, frozen=True):
     vsphere_volume: OtherSource | None = None
     rbd: RBD | None = None
     iscsi: ISCSI | None = None
-    csi: OtherSource | None = None
+    csi: InlineCSIVolume | None = None
 
 
 class PodSchedulingGate(Object, frozen=True):
@@ -210,8 +212,14 @@ class PodSpec(Object, frozen=True):
     host_network: bool = False
     host_users: bool | None = None
     restart_policy: str = ""
+    termination_grace_period_seconds: Int64 | None = None
     resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_group: PodSchedulingGroup | None = None
+
+    @property
+    def pod_group_name(self) -> str | None:
+        """The name of the pod group that the pod belongs to."""
+        return self.scheduling_group.pod_group_name if self.scheduling_group is not None else None
 
 
 class PodCondition(Object, frozen=True):
@@ -227,6 +235,19 @@ class ContainerStatus(Object, frozen=True):
     resources: ResourceRequirements | None = None
 
 
+class ContainerExtendedResourceRequest(Object, frozen=True):
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class PodExtendedResourceClaimStatus(Object, frozen=True):
+    """Which claim was made for the extended resources of a pod that devices stand for."""
+
+    request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
+    resource_claim_name: str = ""
+
+
 class PodStatus(Object, frozen=True):
     phase: str = ""
     nominated_node_name: str = ""
@@ -237,6 +258,7 @@ class PodStatus(Object, frozen=True):
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList | None = None
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
 
 
 class Pod(Object, frozen=True):
@@ -258,6 +280,11 @@ class Pod(Object, frozen=True):
     def is_terminating(self) -> bool:
         return self.metadata.deletion_timestamp is not None
 
+    @property
+    def is_assigned_or_nominated(self) -> bool:
+        """Whether room on some node is taken, or kept, for it."""
+        return bool(self.spec.node_name or self.status.nominated_node_name)
+
 
 # --- node -------------------------------------------------------------------------------------------------------------
 
@@ -268,9 +295,14 @@ class Taint(Object, frozen=True):
     effect: str = ""
 
 
+class NodePodPreemptionPolicy(Object, frozen=True):
+    disable_resize_preemption: tuple[str, ...] = ()
+
+
 class NodeSpec(Object, frozen=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
+    pod_preemption_policy: NodePodPreemptionPolicy | None = None
 
 
 class ContainerImage(Object, frozen=True):
@@ -278,9 +310,15 @@ class ContainerImage(Object, frozen=True):
     size_bytes: Int64 = 0
 
 
+class NodeCondition(Object, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
 class NodeStatus(Object, frozen=True):
     capacity: ResourceList = {}
     allocatable: ResourceList | None = None
+    conditions: tuple[NodeCondition, ...] = ()
     images: tuple[ContainerImage, ...] = ()
     declared_features: tuple[str, ...] = ()
 
@@ -431,6 +469,7 @@ AnyObject = (
     | PodDisruptionBudget
     | Service
     | DeviceObject
+    | PodGroupObject
     | ReplicationController
     | ReplicaSet
     | StatefulSet

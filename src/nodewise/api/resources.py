@@ -6,7 +6,7 @@ memoised and shared: callers must not change them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -88,7 +88,7 @@ def pod_amounts(pod: Pod) -> PodAmounts:
     amounts = _memo.get(key)
     if amounts is None:
         amounts = _compute_amounts(pod)
-        if len(key) <= _MAX_KEY_LENGTH:
+        if len(str(key)) <= _MAX_KEY_LENGTH:
             if len(_memo) >= _MAX_MEMOISED:
                 _memo.clear()
             _memo[key] = amounts
@@ -148,6 +148,34 @@ def pod_requests(
     return _in_scheduler_units(_pod_request_amounts(pod, defaults, use_status=use_status, pod_level=pod_level))
 
 
+def request_quantities(pod: Pod, *, use_status: bool = True) -> dict[str, Quantity]:
+    """Return the pod's effective requests of every resource that it names.
+
+    Parameters
+    ----------
+    use_status
+        Whether in-place resizes in the pod's status count.
+
+    Raises
+    ------
+    QuantityError
+        When an amount in the pod is not a quantity.
+    """
+    return _pod_request_amounts(pod, {}, use_status=use_status, pod_level=True)
+
+
+def allocatable_quantities(node: Node) -> dict[str, Quantity]:
+    """Return what the node offers to pods, of every resource that it names.
+
+    Raises
+    ------
+    QuantityError
+        When an amount in the node is not a quantity.
+    """
+    status = node.status
+    return _read(status.capacity if status.allocatable is None else status.allocatable, f"node {node.name}")
+
+
 def node_allocatable(node: Node) -> dict[str, int]:
     """Return what the node offers to pods: status.allocatable, or capacity where that is absent.
 
@@ -156,9 +184,7 @@ def node_allocatable(node: Node) -> dict[str, int]:
     QuantityError
         When an amount in the node is not a quantity.
     """
-    status = node.status
-    offered = status.capacity if status.allocatable is None else status.allocatable
-    return _in_scheduler_units(_read(offered, f"node {node.name}"))
+    return _in_scheduler_units(allocatable_quantities(node))
 
 
 def _read(resources: ResourceList, owner: str) -> Amounts:
@@ -306,11 +332,20 @@ def _pod_level_amounts(pod: Pod, owner: str, *, use_status: bool) -> Amounts:
     return _greatest(lists)
 
 
+def is_resize_deferred(pod: Pod) -> bool:
+    """Tell whether the pod's node has no room yet for an in-place resize (IsPodResizeDeferred)."""
+    return _resize_pending_reason(pod) == "Deferred"
+
+
 def _is_resize_infeasible(pod: Pod) -> bool:
+    return _resize_pending_reason(pod) == "Infeasible"
+
+
+def _resize_pending_reason(pod: Pod) -> str:
     for condition in pod.status.conditions:
         if condition.type == "PodResizePending":
-            return condition.reason == "Infeasible"
-    return False
+            return condition.reason
+    return ""
 
 
 def _compute_amounts(pod: Pod) -> PodAmounts:
@@ -333,20 +368,26 @@ def _compute_amounts(pod: Pod) -> PodAmounts:
     )
 
 
-_memo: dict[str, PodAmounts] = {}
+_memo: dict[Hashable, PodAmounts] = {}
 _last: tuple[Pod, PodAmounts] | None = None  # one pod is asked about several times in a row
 
 
-def _memo_key(pod: Pod) -> str:
+def _memo_key(pod: Pod) -> Hashable:
     """Return a key that two pods share only if all their amounts are equal.
 
-    It is made of the text of the parts, because 1, 1.0 and True are one dictionary key but not one amount.
+    Amounts that are no strings go by their text, because 1, 1.0 and True are one dictionary key but not one amount.
     """
     spec, status = pod.spec, pod.status
     if not (spec.init_containers or spec.overhead or spec.resources or status.resources or _has_resized(pod)):
         containers = spec.containers
         if len(containers) == 1:
-            return str(containers[0].resources.requests)
+            requests = containers[0].resources.requests
+            parts = (*requests, *requests.values())
+            try:
+                "".join(parts)  # the quickest way to see that all are strings
+            except TypeError:
+                return str(requests)
+            return parts
         return "\n".join([str(container.resources.requests) for container in containers])
     return str(
         (

@@ -55,6 +55,12 @@ class OtherSource(Object, frozen=True):
     """A source of which only its presence counts."""
 
 
+class InlineCSIVolume(Object, frozen=True):
+    """A volume that a CSI driver makes for one pod."""
+
+    driver: str = ""
+
+
 class CSISource(Object, frozen=True):
     driver: str = ""
     volume_handle: str = ""

@@ -15,6 +15,7 @@ from nodewise.api.objects import (
     Node,
     Pod,
     PodDisruptionBudget,
+    PodGroupObject,
     PodTemplateSpec,
     PriorityClass,
     ReplicaSet,
@@ -33,6 +34,7 @@ from nodewise.api.validation_names import (
     label_value_problems,
 )
 from nodewise.api.validation_pod import TAINT_EFFECTS, check_pod, check_pod_spec, check_preemption_policy
+from nodewise.api.validation_pod_groups import check_pod_group
 from nodewise.api.validation_resources import check_node_amounts
 from nodewise.api.validation_storage import check_storage
 from nodewise.errors import SelectorError
@@ -60,6 +62,8 @@ def validate_object(obj: AnyObject) -> list[FieldError]:
             errors.append(invalid("status.disruptionsAllowed", value, _NOT_NEGATIVE))
     elif isinstance(obj, StorageObject):
         errors += check_storage(obj)
+    elif isinstance(obj, PodGroupObject):
+        errors += check_pod_group(obj)
     elif isinstance(obj, Service):
         errors += check_labels(obj.spec.selector, "spec.selector")
     elif isinstance(obj, ReplicationController):

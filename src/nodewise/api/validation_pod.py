@@ -16,6 +16,7 @@ from nodewise.api.validation_names import (
     label_value_problems,
     port_name_problems,
 )
+from nodewise.api.validation_pod_groups import check_scheduling_group
 from nodewise.api.validation_resources import check_container_resources, check_overhead, check_pod_level_resources
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
@@ -69,6 +70,8 @@ def check_pod_spec(
         problems = dns_subdomain_problems(spec.priority_class_name)
         errors += invalid_each(f"{field}.priorityClassName", spec.priority_class_name, problems)
     errors += check_preemption_policy(spec.preemption_policy, f"{field}.preemptionPolicy")
+    if spec.scheduling_group is not None:
+        errors += check_scheduling_group(spec.scheduling_group.pod_group_name, f"{field}.schedulingGroup")
     if spec.overhead:
         errors += check_overhead(spec.overhead, f"{field}.overhead", is_stored=is_stored)
     return errors

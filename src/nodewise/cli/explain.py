@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import Protocol
 
-from nodewise.cli.inputs import Opened, UsageError, open_cluster, pod_filter, split_inputs
+from nodewise.cli.explained_pod import find_subject
+from nodewise.cli.inputs import Opened, UsageError, open_inputs, pod_filter, read_inputs, split_inputs
 from nodewise.cli.interrupt import stop_request
 from nodewise.cli.main import EXIT_DOES_NOT_FIT, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK
 from nodewise.cli.problems import Problems
@@ -14,7 +15,7 @@ from nodewise.cli.progress import with_progress
 from nodewise.cli.structured import DocumentWriter, error_document, explanation_document
 from nodewise.cluster.object_set import InputError
 from nodewise.simulation.explain import Explanation, explain
-from nodewise.state.pod_info import PodInfo
+from nodewise.simulation.group_explanation import GroupExplainer
 
 
 class _Output(Protocol):
@@ -31,9 +32,11 @@ def run_explain(arguments: argparse.Namespace) -> int:
     if pod_name and arguments.all:
         raise UsageError(f"give the pod {pod_name} or --all, not both")
     wanted = pod_filter(arguments)
-    opened = open_cluster(arguments, paths)
-    if pod_name:
-        pods = [_find(opened, pod_name, arguments.namespace)]
+    inputs = read_inputs(arguments, paths)
+    subject = find_subject(inputs, pod_name, arguments.namespace) if pod_name else None
+    opened = open_inputs(inputs)
+    if subject is not None:
+        pods = [pod for pod in opened.session.waiting if pod.pod is subject.pod]
     else:
         pods = [p for p in opened.session.waiting if wanted(p.pod.metadata.namespace, p.pod.metadata.labels)]
     is_single = bool(pod_name) or len(pods) == 1
@@ -42,13 +45,16 @@ def run_explain(arguments: argparse.Namespace) -> int:
     problems = Problems()
     fits, n_done = True, 0
     with stop_request() as stop:
-        explanations = (explain(opened.session, pod, with_nodes=with_nodes) for pod in pods)
+        groups = GroupExplainer(opened.session)
+        explanations = (explain(opened.session, pod, with_nodes=with_nodes, groups=groups) for pod in pods)
         for explanation in with_progress(explanations, len(pods), "explaining pods"):
             n_done += 1
+            if subject is not None:
+                subject.tell(explanation, opened.session.notes)
             output.add(explanation)
             if explanation.error:
                 problems.add_failure(explanation.pod, explanation.error)
-            fits = fits and bool(explanation.feasible or explanation.skipped)
+            fits = fits and _fits(explanation)
             if stop.is_made:
                 opened.session.notes.append(f"interrupted: {len(pods) - n_done} of {len(pods)} pods are left out")
                 break
@@ -60,6 +66,14 @@ def run_explain(arguments: argparse.Namespace) -> int:
     if opened.errors or problems:
         return EXIT_ERROR
     return EXIT_OK if fits else EXIT_DOES_NOT_FIT
+
+
+def _fits(explanation: Explanation) -> bool:
+    """Tell whether a pod gets a node, or is not tried at all."""
+    if explanation.skipped:
+        return True
+    group = explanation.pod_group
+    return bool(explanation.feasible) and (group is None or bool(group.node))
 
 
 class _Document:
@@ -84,27 +98,3 @@ def _output(arguments: argparse.Namespace, opened: Opened, *, is_single: bool) -
     from nodewise.cli.explanation_list import ExplanationList
 
     return ExplanationList(wide=wide)
-
-
-def _find(opened: Opened, name: str, namespace: str) -> PodInfo:
-    """Return the pending pod of a name, with or without its namespace."""
-    keys = {pod.key: pod for pod in opened.session.waiting}
-    if "/" in name:
-        matches = [name] if name in keys else []
-    else:
-        matches = [key for key in keys if _is_named(key, name, namespace)]
-    if len(matches) == 1:
-        return keys[matches[0]]
-    if matches:
-        raise UsageError(f"pod {name} is ambiguous: {', '.join(sorted(matches))}")
-    for pod in opened.cluster.objects.pods:
-        if pod.key == name or _is_named(pod.key, name, namespace):
-            raise UsageError(f"pod {pod.key} is on node {pod.spec.node_name} already; explain judges pending pods")
-    close = sorted(key for key in keys if name.partition("/")[2] in key or name in key)
-    hint = f"; did you mean {' or '.join(close[:3])}?" if close and name.strip("/") else ""
-    raise UsageError(f"no pending pod {name} in the input{hint}")
-
-
-def _is_named(key: str, name: str, namespace: str) -> bool:
-    own_namespace, _, own_name = key.partition("/")
-    return own_name == name and namespace in ("", own_namespace)

@@ -30,9 +30,8 @@ class ExplanationList:
         if self._n_pods > SHORT_LIST and not self._wide:
             return
         fits = "-" if e.skipped or e.error else f"{len(e.feasible)}/{e.n_nodes}"
-        message = f"not tried: {e.skipped}" if e.skipped else e.error or e.message
         best = some_of(e.best, len(e.best) if self._wide else BEST_SHOWN)
-        self._table.add(e.pod, fits, best, message)
+        self._table.add(e.pod, fits, best, _message(e))
 
     def close(self, errors: list[InputError]) -> None:
         """Print the table and how many pods fit."""
@@ -45,3 +44,15 @@ class ExplanationList:
             console.print(f"… and {self._n_pods - SHORT_LIST:,} more (-o wide lists all)")
         skipped = f", {self._n_skipped:,} would not be tried" if self._n_skipped else ""
         console.print(f"\n{self._n_fitting:,} of {self._n_pods:,} pods fit, each judged by itself{skipped}")
+
+
+def _message(explanation: Explanation) -> str:
+    if explanation.skipped:
+        return f"not tried: {explanation.skipped}"
+    if explanation.error:
+        return explanation.error
+    group = explanation.pod_group
+    if group is None or group.node or group.message == explanation.message:
+        return explanation.message
+    of_group = f"pod group {group.name}: {group.message or group.detail}"
+    return f"{explanation.message}; {of_group}" if explanation.message else of_group

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from nodewise.cli.console import Console, printable, some_of
 from nodewise.cli.text_table import Column, Table
 from nodewise.cluster.object_set import InputError
+from nodewise.framework.extender import EXTENDER
 from nodewise.framework.status import Code
 from nodewise.runtime.selection import TieBreak
 from nodewise.simulation.explain import Explanation, NodeExplanation
+from nodewise.simulation.group_explanation import GroupExplanation
 from nodewise.simulation.session import Session
 
 SHORT_LIST = 12
@@ -32,6 +34,7 @@ _TIE_BREAKS = {
     TieBreak.KUBE: "the one that kube-scheduler's heap puts first",
 }
 _EVICTING = {True: "evicting pods may help", False: "evicting pods cannot help"}
+_SILENCE = "left out without a reason"
 Rejection = tuple[str, tuple[str, ...], Code]
 
 
@@ -53,6 +56,8 @@ class ExplanationPage:
             console.print_wrapped(explanation.message, indent=2)
         if explanation.detail:
             console.print_wrapped(printable(explanation.detail), indent=2)
+        if explanation.pod_group is not None:
+            self._print_group(explanation.pod_group)
         if explanation.nodes:
             self._print_rejections(explanation)
             self._print_scores(explanation)
@@ -67,6 +72,20 @@ class ExplanationPage:
 
     def close(self, errors: list[InputError]) -> None:
         """Do nothing: all is printed."""
+
+    def _print_group(self, group: GroupExplanation) -> None:
+        console = self._console
+        console.print()
+        if group.node:
+            console.print_wrapped(f"With its pod group {printable(group.name)} the pod goes to {group.node}.")
+            return
+        what = "is placed, without this pod" if group.is_placed else "is not placed"
+        console.print_wrapped(f"Its pod group {printable(group.name)} {what}.")
+        for text in (group.message, group.detail):
+            if text:
+                console.print_wrapped(printable(text), indent=2)
+        if group.victims:
+            console.print_wrapped(f"Preemption would make room for the group by evicting {', '.join(group.victims)}.")
 
     def _verdict(self, explanation: Explanation) -> tuple[str, str]:
         """Return the outcome in a few words, and the style it deserves."""
@@ -99,7 +118,7 @@ class ExplanationPage:
         details = {node.name: node.details for node in explanation.nodes}
         feasible = set(explanation.feasible)
         for node in explanation.nodes:
-            if node.name not in feasible and (node.filters or node.excluded_by):
+            if node.name not in feasible and (node.filters or node.excluded_by or node.extenders):
                 groups.setdefault(_first_rejection(node), []).append(node.name)
         if not groups:
             return
@@ -124,12 +143,14 @@ class ExplanationPage:
         scored.sort(key=lambda node: (-(node.total or 0), node.name))
         best = set(explanation.best)
         plugins = sorted({plugin for node in scored for plugin in node.scores})
+        if any(node.extender_scores for node in scored):
+            plugins.append(EXTENDER)
         telling = [p for p in plugins if self._wide or len({_weighted(node, p) for node in scored}) > 1]
         console = self._console
         console.print()
         console.print("Why here: scores by plugin, weights applied (* the highest total)", "bold")
         weights = self._weights(explanation)
-        headers = [f"{ABBREVIATIONS.get(p, p)} x{weights.get(p, 1)}" for p in telling]
+        headers = [p if p == EXTENDER else f"{ABBREVIATIONS.get(p, p)} x{weights.get(p, 1)}" for p in telling]
         columns = [Column(header, is_right=True) for header in ("TOTAL", *headers)]
         table = Table(Column(""), Column("NODE"), *columns, indent=2)
         shown = scored if self._wide else scored[:SHORT_LIST]
@@ -161,6 +182,9 @@ def _all_of(scored: Sequence[NodeExplanation]) -> str:
 
 
 def _first_rejection(node: NodeExplanation) -> Rejection:
+    for extender, status in node.extenders.items():  # takes the place of what filters say
+        if status.reasons or not node.filters:
+            return f"{EXTENDER} {printable(extender)}", status.reasons or (_SILENCE,), status.code
     if node.excluded_by:
         names = " ".join(node.excluded_by)
         return names, (f"node(s) didn't satisfy plugin(s) [{names}]",), Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -169,6 +193,8 @@ def _first_rejection(node: NodeExplanation) -> Rejection:
 
 
 def _weighted(node: NodeExplanation, plugin: str) -> int:
+    if plugin == EXTENDER:
+        return sum(node.extender_scores.values())
     score = node.scores.get(plugin)
     return score.weighted if score is not None else 0
 

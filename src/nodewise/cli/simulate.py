@@ -34,7 +34,9 @@ def run_simulate(arguments: argparse.Namespace) -> int:
     if is_table:
         from nodewise.cli.simulation_table import print_simulation
 
-        print_simulation(opened.session, run.shown, run.seconds, wide=arguments.output == "wide")
+        rate = f", {len(run.shown) / run.seconds:,.0f} pods/s" if run.seconds > 0 else ""
+        took = f"{run.seconds:.3f} s{rate}"
+        print_simulation(opened.session.scheduler, run.shown, took, wide=arguments.output == "wide")
     else:
         run.close_document()
     sys.stdout.flush()
@@ -112,7 +114,7 @@ class _Run:
         """Print what follows the pods."""
         if self._document is not None:
             errors = [error_document(error) for error in self._opened.errors]
-            summary = simulation_summary(self._opened.session, self.shown, self.seconds)
+            summary = simulation_summary(self._opened.session.scheduler.snapshot.n_nodes, self.shown, self.seconds)
             self._document.close({"summary": summary, "inputErrors": errors})
 
 

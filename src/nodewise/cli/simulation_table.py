@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from nodewise.cli.console import BAR_WIDTH, Console, some_of
+from nodewise.cli.short_duration import short_duration
 from nodewise.cli.text_table import GAP, Column, Table
-from nodewise.scheduler.scheduler import REASON_SCHEDULER_ERROR
-from nodewise.simulation.session import Session
+from nodewise.scheduler.scheduler import REASON_SCHEDULER_ERROR, Scheduler
 from nodewise.simulation.simulate import REASON_GATED, Placement
 from nodewise.state.columns import CPU_ROW, MEMORY_ROW, PODS_ROW, IntArray
 
@@ -20,17 +20,17 @@ MIN_BAR_WIDTH = 6
 ZONE = "topology.kubernetes.io/zone"
 
 
-def print_simulation(session: Session, placements: Sequence[Placement], seconds: float, *, wide: bool) -> None:
-    """Print placements, reasons and nodes."""
+def print_simulation(scheduler: Scheduler, placements: Sequence[Placement], took: str, *, wide: bool) -> None:
+    """Print placements, reasons and nodes; `took` says how long it took."""
     console = Console()
     _print_placed(console, [p for p in placements if p.node is not None], wide=wide)
     _print_waiting(console, [p for p in placements if p.node is None], wide=wide)
-    _print_nodes(console, session, wide=wide)
-    _print_sums(console, session, placements, seconds)
+    _print_nodes(console, scheduler, wide=wide)
+    _print_sums(console, scheduler, placements, took)
 
 
-def _print_sums(console: Console, session: Session, placements: Sequence[Placement], seconds: float) -> None:
-    n_nodes = session.scheduler.snapshot.n_nodes
+def _print_sums(console: Console, scheduler: Scheduler, placements: Sequence[Placement], took: str) -> None:
+    n_nodes = scheduler.snapshot.n_nodes
     if not placements:
         console.print(f"no pending pods to place on {n_nodes:,} nodes")
         return
@@ -42,15 +42,17 @@ def _print_sums(console: Console, session: Session, placements: Sequence[Placeme
     parts = [f"{placed:,} of {len(placements):,} pods placed"]
     counts = ((nowhere, "fit nowhere"), (gated, "gated"), (failed, "in error"), (victims, "preempted"))
     parts += [f"{count:,} {what}" for count, what in counts if count or what == "fit nowhere"]
-    rate = f", {len(placements) / seconds:,.0f} pods/s" if seconds > 0 else ""
-    console.print_wrapped(f"{', '.join(parts)} on {n_nodes:,} nodes in {seconds:.3f} s{rate}")
+    console.print_wrapped(f"{', '.join(parts)} on {n_nodes:,} nodes in {took}")
 
 
 def _print_placed(console: Console, placed: Sequence[Placement], *, wide: bool) -> None:
     if not placed:
         return
     with_victims = any(p.victims for p in placed)
+    with_waiting = any(p.waited_s is not None for p in placed)
     columns = [Column("POD"), Column("NODE")]
+    if with_waiting:
+        columns += [Column("WAITED", is_right=True)]
     if wide:
         columns += [Column("EQUALLY GOOD")]
     if with_victims:
@@ -59,6 +61,8 @@ def _print_placed(console: Console, placed: Sequence[Placement], *, wide: bool) 
     shown = placed if wide else placed[:SHORT_LIST]
     for placement in shown:
         cells = [placement.pod, placement.node or ""]
+        if with_waiting:
+            cells.append("" if placement.waited_s is None else short_duration(placement.waited_s))
         if wide:
             cells.append(some_of([name for name in placement.best if name != placement.node], EQUALS_SHOWN))
         if with_victims:
@@ -98,10 +102,10 @@ def _message(placement: Placement) -> str:
     return "; ".join(part for part in (placement.message, placement.detail) if part)
 
 
-def _print_nodes(console: Console, session: Session, *, wide: bool) -> None:
+def _print_nodes(console: Console, scheduler: Scheduler, *, wide: bool) -> None:
     """Print how full the nodes are; of many nodes, how full their zones are."""
-    snapshot = session.scheduler.snapshot
-    snapshot.update(session.scheduler.cache)
+    snapshot = scheduler.snapshot
+    snapshot.update(scheduler.cache)
     columns = snapshot.columns
     rows = np.flatnonzero(columns.alive)
     if len(rows) == 0:

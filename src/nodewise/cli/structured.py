@@ -10,19 +10,19 @@ import msgspec
 
 from nodewise.cluster.object_set import InputError
 from nodewise.framework.status import Status
-from nodewise.simulation.explain import Explanation
-from nodewise.simulation.session import Session
+from nodewise.simulation.explain import Explanation, NodeExplanation
+from nodewise.simulation.group_explanation import GroupExplanation
 from nodewise.simulation.simulate import REASON_GATED, Placement
 
 API_VERSION = "nodewise/v1"
 
 
-def simulation_summary(session: Session, placements: Sequence[Placement], seconds: float) -> dict[str, Any]:
+def simulation_summary(n_nodes: int, placements: Sequence[Placement], seconds: float) -> dict[str, Any]:
     """Return the `summary` of the document that `simulate -o json` prints."""
     placed = sum(p.node is not None for p in placements)
     gated = sum(p.reason == REASON_GATED for p in placements)
     return {
-        "nodes": session.scheduler.snapshot.n_nodes,
+        "nodes": n_nodes,
         "pending": len(placements),
         "placed": placed,
         "unschedulable": len(placements) - placed - gated,
@@ -43,6 +43,10 @@ def placement_document(placement: Placement) -> dict[str, Any]:
     }
     if placement.detail:
         document["detail"] = placement.detail
+    if placement.waited_s is not None:
+        document["waitedSeconds"] = round(placement.waited_s, 3)
+    if placement.pod_group:
+        document["podGroup"] = placement.pod_group
     return document
 
 
@@ -54,26 +58,14 @@ def error_document(error: InputError) -> dict[str, str]:
 def explanation_document(explanation: Explanation) -> dict[str, Any]:
     """Return what `explain -o jsonl` prints for one pod."""
     document: dict[str, Any] = {"pod": explanation.pod}
+    if explanation.placed_on:
+        document["placedOn"] = explanation.placed_on
     if explanation.skipped:
         document["skipped"] = explanation.skipped
         return document
     pre_filter = explanation.pre_filter
     document["prefilter"] = None if pre_filter is None else _rejection(pre_filter, explanation.detail)
-    document["nodes"] = [
-        {
-            "name": node.name,
-            "filters": {
-                plugin: _status(status, node.details.get(plugin, "")) for plugin, status in node.filters.items()
-            },
-            "excluded_by": node.excluded_by,
-            "scores": {
-                plugin: {"raw": s.raw, "normalized": s.normalized, "weighted": s.weighted}
-                for plugin, s in node.scores.items()
-            },
-            "total": node.total,
-        }
-        for node in explanation.nodes
-    ]
+    document["nodes"] = [_node(node) for node in explanation.nodes]
     document["feasible"] = explanation.feasible
     document["best"] = explanation.best
     document["message"] = explanation.message
@@ -82,6 +74,42 @@ def explanation_document(explanation: Explanation) -> dict[str, Any]:
     result = explanation.post_filter
     if result is not None and result.nominated_node:
         document["preemption"] = {"node": result.nominated_node, "victims": [pod.key for pod in result.victims]}
+    if explanation.pod_group is not None:
+        document["podGroup"] = _pod_group(explanation.pod_group)
+    return document
+
+
+def _pod_group(group: GroupExplanation) -> dict[str, Any]:
+    """Return what a pod has to expect from its group."""
+    document: dict[str, Any] = {
+        "name": group.name,
+        "placed": group.is_placed,
+        "node": group.node or None,
+        "message": group.message,
+    }
+    if group.detail:
+        document["detail"] = group.detail
+    if group.victims:
+        document["preemption"] = {"node": group.nominated or None, "victims": group.victims}
+    return document
+
+
+def _node(node: NodeExplanation) -> dict[str, Any]:
+    """Return what is said of one node; what extenders say only when they do."""
+    document: dict[str, Any] = {
+        "name": node.name,
+        "filters": {plugin: _status(status, node.details.get(plugin, "")) for plugin, status in node.filters.items()},
+        "excluded_by": node.excluded_by,
+        "scores": {
+            plugin: {"raw": s.raw, "normalized": s.normalized, "weighted": s.weighted}
+            for plugin, s in node.scores.items()
+        },
+        "total": node.total,
+    }
+    if node.extenders:
+        document["extenders"] = {name: _status(status, "") for name, status in node.extenders.items()}
+    if node.extender_scores:
+        document["extenderScores"] = node.extender_scores
     return document
 
 
@@ -95,6 +123,16 @@ def _status(status: Status, detail: str) -> dict[str, Any]:
     if detail:
         document["detail"] = detail
     return document
+
+
+def write_json(document: Mapping[str, Any]) -> None:
+    """Print a whole document as indented JSON."""
+    _write(_indented(document) + b"\n")
+
+
+def write_yaml(document: Mapping[str, Any]) -> None:
+    """Print a whole document as YAML."""
+    _write(_yaml(document))
 
 
 def print_line(value: Mapping[str, Any]) -> None:

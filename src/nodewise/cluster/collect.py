@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -12,16 +12,20 @@ import msgspec
 
 from nodewise.api.decoding import decode_object, kind_of
 from nodewise.api.field_errors import InvalidFieldError
-from nodewise.api.kinds import CONTROLLER_KINDS, KINDS, WATCHED_KINDS, Kind, is_built_in_group
+from nodewise.api.kinds import CONTROLLER_KINDS, KINDS, Kind, is_built_in_group
 from nodewise.api.objects import AnyObject, replace
 from nodewise.cluster.files import FileError, InputFile, find_files, read_file, total_bytes
 from nodewise.cluster.json_documents import looks_like_json, read_json
+from nodewise.cluster.object_documents import place_of
 from nodewise.cluster.object_set import InputError
 from nodewise.cluster.yaml_documents import read_yaml
 
 Progress = Callable[[str, int, int], None]
 MAX_LIST_DEPTH = 10
 _REPORT_EVERY = 256
+_KINDS_OF_DOCUMENTS = frozenset(
+    {"Pod", "Node", "ReplicationController", "ReplicaSet", "StatefulSet", *CONTROLLER_KINDS}
+)
 _MAX_FORWARD_SUFFIX = 16**5
 
 _FOUND = {
@@ -71,9 +75,18 @@ def object_label(kind: str, namespace: str, name: str) -> str:
 
 
 class Collector:
-    """Reads files one after another and keeps what it found, what it refused and what it has to say."""
+    """Reads files one after another and keeps what it found, what it refused and what it has to say.
 
-    def __init__(self, stdin: BinaryIO | None = None, progress: Progress | None = None) -> None:
+    Attributes
+    ----------
+    documents : dict[tuple[str, str], bytes] | None
+        The texts of nodes, pods and what pods are made of, by kind and `namespace/name` or name; None: not kept.
+    """
+
+    def __init__(
+        self, stdin: BinaryIO | None = None, progress: Progress | None = None, *, keep_documents: bool = False
+    ) -> None:
+        self.documents: dict[tuple[str, str], bytes] | None = {} if keep_documents else None
         self.collected: list[Collected] = []
         self.errors: list[InputError] = []
         self.notes: list[str] = []
@@ -106,6 +119,11 @@ class Collector:
             )
         for where, count in self._n_repeated.items():
             self.notes.append(f"{where}: {count} object(s) given again with the same content count once")
+
+    def take(self, items: Iterable[msgspec.Raw], kind: Kind, api_version: str) -> None:
+        """Take in objects that an API server listed; they do not name their kind."""
+        for item in items:
+            self._decode(item, kind, api_version, "")
 
     def _refuse(self, source: str, message: str, field: str = "", label: str = "") -> None:
         self.errors.append(InputError(source, label, field, message))
@@ -200,7 +218,6 @@ class Collector:
         elif not kind and not (self._is_listed and not api_version):
             self._refuse(source, "found nothing, expected the kind of the object", "kind")
         else:
-            self.n_positions += kind in WATCHED_KINDS
             self._skipped[api_version, kind] += 1
 
     def _decode(self, data: bytes | memoryview | msgspec.Raw, kind: Kind, api_version: str, source: str) -> None:
@@ -225,6 +242,8 @@ class Collector:
         collected = Collected(obj, kind, api_version, source, position)
         self._by_key[key] = collected
         self.collected.append(collected)
+        if self.documents is not None and kind.name in _KINDS_OF_DOCUMENTS:
+            self.documents[kind.name, place_of(obj)] = bytes(data)
 
 
 def _named(obj: AnyObject, kind: Kind, source: str) -> AnyObject:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
 
+import msgspec
+
 from nodewise.api.admission import SYSTEM_PRIORITY_CLASSES, create_pod, identified
+from nodewise.api.admission_pod_groups import create_pod_group
 from nodewise.api.defaults import NAMESPACE_NAME_LABEL, default_object
 from nodewise.api.devices import DeviceObject
 from nodewise.api.field_errors import InvalidFieldError
+from nodewise.api.kinds import Kind
 from nodewise.api.objects import (
     AnyObject,
     Namespace,
@@ -19,6 +24,7 @@ from nodewise.api.objects import (
     ObjectMeta,
     Pod,
     PodDisruptionBudget,
+    PodGroupObject,
     PriorityClass,
     ReplicaSet,
     ReplicationController,
@@ -27,14 +33,18 @@ from nodewise.api.objects import (
     StorageObject,
     replace,
 )
+from nodewise.api.pod_groups import CompositePodGroup
 from nodewise.api.validation import validate_object
 from nodewise.cluster.claim_making import ClaimMaker
 from nodewise.cluster.collect import Collected, Collector, Progress
 from nodewise.cluster.device_claim_making import DeviceClaimMaker
+from nodewise.cluster.gated_fields import is_overlooked, without_gated_fields
+from nodewise.cluster.object_documents import place_of, template_document
 from nodewise.cluster.object_set import InputError, ObjectSet
 from nodewise.cluster.workloads import WorkloadExpander
+from nodewise.config.feature_gates import DEFAULT_GATES, FeatureGates
 
-__all__ = ["InputError", "LoadedCluster", "ObjectSet", "load_cluster"]
+__all__ = ["InputError", "LoadedCluster", "ObjectSet", "load_cluster", "load_listed"]
 
 _ENDED_PHASES = ("Succeeded", "Failed")
 
@@ -61,6 +71,8 @@ def load_cluster(
     workloads: Literal["expand", "ignore"] = "expand",
     stdin: BinaryIO | None = None,
     progress: Progress | None = None,
+    gates: FeatureGates = DEFAULT_GATES,
+    keep_documents: bool = False,
 ) -> LoadedCluster:
     """Read files, directories and `-` (stdin) into one cluster.
 
@@ -70,6 +82,10 @@ def load_cluster(
         Whether controllers' objects are made into the pods that they lack.
     progress
         Called with the phase, and the bytes read so far and in total.
+    gates
+        Those of the API server: fields of features that are off are dropped from new objects.
+    keep_documents
+        Whether `documents` of the objects are wanted: extenders get all that stands in them.
 
     Returns
     -------
@@ -77,13 +93,39 @@ def load_cluster(
         Whatever is readable; each object or text that is not stands in `errors`.
     """
     with _collector_paused():
-        collector = Collector(stdin, progress)
+        collector = Collector(stdin, progress, keep_documents=keep_documents)
         collector.read(paths)
-        assembler = _Assembler(collector)
-        assembler.admit_all()
-        if workloads == "expand":
-            assembler.expand_workloads()
-        return assembler.finish()
+        return _assembled(_Assembler(collector, gates), workloads)
+
+
+def load_listed(
+    listed: Iterable[tuple[Kind, str, Iterable[msgspec.Raw]]],
+    *,
+    workloads: Literal["expand", "ignore"] = "ignore",
+    gates: FeatureGates = DEFAULT_GATES,
+    keep_documents: bool = False,
+) -> LoadedCluster:
+    """Make a cluster of what an API server holds; it has been validated and admitted there.
+
+    Parameters
+    ----------
+    listed
+        Kinds, the API versions they are in, and their objects as JSON.
+    workloads, gates, keep_documents
+        As of `load_cluster`.
+    """
+    with _collector_paused():
+        collector = Collector(keep_documents=keep_documents)
+        for kind, api_version, items in listed:
+            collector.take(items, kind, api_version)
+        return _assembled(_Assembler(collector, gates, is_validated=True), workloads)
+
+
+def _assembled(assembler: _Assembler, workloads: Literal["expand", "ignore"]) -> LoadedCluster:
+    assembler.admit_all()
+    if workloads == "expand":
+        assembler.expand_workloads()
+    return assembler.finish()
 
 
 @contextmanager
@@ -101,12 +143,15 @@ def _collector_paused() -> Iterator[None]:
 class _Assembler:
     """Takes decoded objects through admission into an object set."""
 
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: Collector, gates: FeatureGates, *, is_validated: bool = False) -> None:
         self._collector = collector
+        self._is_validated = is_validated
+        self._gates = gates
         self._loaded = LoadedCluster(errors=collector.errors, notes=collector.notes)
         self._classes: dict[str, PriorityClass] = dict(SYSTEM_PRIORITY_CLASSES)
         self._ended_pods: list[Pod] = []
         self._admitted: list[tuple[Collected, AnyObject]] = []
+        self._n_without_effect: Counter[tuple[str, str]] = Counter()
 
     def admit_all(self) -> None:
         """Default and validate every object, then admit pods by the priority classes among them."""
@@ -117,15 +162,23 @@ class _Assembler:
             except InvalidFieldError as error:
                 self._refuse(collected, error.field, error.message)
                 continue
-            # Pods are validated once they are admitted, since admission fills in what some rules read.
-            if not isinstance(obj, Pod) and self._is_refused(collected, obj):
+            if self._gates.switched:
+                if is_overlooked(obj, self._gates):
+                    continue
+                obj = without_gated_fields(obj, self._gates)
+            # These are validated once they are admitted, since admission fills in what some rules read.
+            if not isinstance(obj, (Pod, PodGroupObject)) and self._is_refused(collected, obj):
                 continue
             defaulted.append((collected, obj))
             if isinstance(obj, PriorityClass):
                 self._classes[obj.metadata.name] = obj
         self._collector.collected = []
         for collected, obj in defaulted:
-            admitted = self._admitted_pod(collected, obj) if isinstance(obj, Pod) else obj
+            admitted: AnyObject | None = obj
+            if isinstance(obj, Pod):
+                admitted = self._admitted_pod(collected, obj)
+            elif isinstance(obj, PodGroupObject):
+                admitted = self._admitted_pod_group(collected, obj)
             if admitted is None:
                 continue
             metadata = identified(admitted.metadata, collected.kind.name, collected.position)
@@ -144,7 +197,28 @@ class _Assembler:
             except InvalidFieldError as error:
                 self._refuse(collected, error.field, error.message)
                 return None
+            pod = self._without_group(pod)
         return None if self._is_refused(collected, pod) else pod
+
+    def _admitted_pod_group(self, collected: Collected, group: PodGroupObject) -> PodGroupObject | None:
+        """Return the group as stored; None when it is refused, or without effect since its feature is off."""
+        gate = "CompositePodGroup" if isinstance(group, CompositePodGroup) else "GenericWorkload"
+        if not self._gates.enabled(gate):
+            self._n_without_effect[collected.kind.name, gate] += 1
+            return None
+        if not group.metadata.uid:
+            try:
+                group = create_pod_group(group, self._classes, self._gates.enabled)
+            except InvalidFieldError as error:
+                self._refuse(collected, error.field, error.message)
+                return None
+        return None if self._is_refused(collected, group) else group
+
+    def _without_group(self, pod: Pod) -> Pod:
+        """Drop a new pod's group while pod groups are off (dropDisabledSchedulingGroup)."""
+        if pod.spec.scheduling_group is None or self._gates.enabled("GenericWorkload"):
+            return pod
+        return replace(pod, spec=replace(pod.spec, scheduling_group=None))
 
     def expand_workloads(self) -> None:
         """Make the pods that controllers would make, in their controller's place."""
@@ -157,7 +231,7 @@ class _Assembler:
             except InvalidFieldError as error:
                 self._refuse(collected, error.field, error.message)
                 continue
-            expanded += ((collected, created) for created in made)
+            expanded += ((collected, self._without_group(c) if isinstance(c, Pod) else c) for c in made)
         self._loaded.notes += expander.notes
         self._admitted = expanded
         self._make_claims()
@@ -212,8 +286,14 @@ class _Assembler:
                 objects.device_objects.append(obj)
             elif isinstance(obj, StorageObject):
                 objects.storage.append(obj)
+            elif isinstance(obj, PodGroupObject):
+                objects.pod_groups.append(obj)
             elif type(obj) in lists:
                 lists[type(obj)].append(obj)
+        for (kind, gate), count in self._n_without_effect.items():
+            self._loaded.notes.append(f"{count} {kind} without effect: feature gate {gate} is off")
+        if self._collector.documents is not None:
+            objects.documents.update(self._documents(self._collector.documents))
         used_namespaces |= dict.fromkeys(pod.metadata.namespace for pod in self._ended_pods)
         for name in used_namespaces:
             if name not in objects.namespaces:
@@ -221,7 +301,25 @@ class _Assembler:
                 objects.namespaces[name] = Namespace(identified(metadata, "Namespace", 0))
         return self._loaded
 
+    def _documents(self, documents: dict[tuple[str, str], bytes]) -> Iterator[tuple[tuple[str, str], bytes]]:
+        """Yield what each pod and node was read from, or made of."""
+        templates: dict[tuple[str, str], bytes] = {}
+        for collected, obj in self._admitted:
+            if not isinstance(obj, (Pod, Node)):
+                continue
+            source = collected.kind.name, place_of(collected.obj)
+            if isinstance(collected.obj, (Pod, Node)):
+                document = documents.get(source)
+            else:
+                if source not in templates and source in documents:
+                    templates[source] = template_document(documents[source])
+                document = templates.get(source)
+            if document is not None:
+                yield (type(obj).__name__, place_of(obj)), document
+
     def _is_refused(self, collected: Collected, obj: AnyObject) -> bool:
+        if self._is_validated:
+            return False
         errors = validate_object(obj)
         for error in errors:
             self._refuse(collected, error.field, error.message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from nodewise.api.devices import DeviceObject
@@ -10,6 +11,7 @@ from nodewise.api.objects import (
     Node,
     Pod,
     PodDisruptionBudget,
+    PodGroupObject,
     PriorityClass,
     ReplicaSet,
     ReplicationController,
@@ -17,11 +19,19 @@ from nodewise.api.objects import (
     StatefulSet,
     StorageObject,
 )
+from nodewise.state.listers import ListedObject
 
 
 @dataclass(slots=True)
 class ObjectSet:
-    """A cluster's objects with defaults and admission applied; pods that have ended are left out."""
+    """A cluster's objects with defaults and admission applied; pods that have ended are left out.
+
+    Attributes
+    ----------
+    documents : dict[tuple[str, str], bytes]
+        What pods and nodes were read from, by kind and `namespace/name` or name; for pods of a controller, its template.
+        Only kept on request.
+    """
 
     pods: list[Pod] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
@@ -33,7 +43,22 @@ class ObjectSet:
     stateful_sets: list[StatefulSet] = field(default_factory=list)
     device_objects: list[DeviceObject] = field(default_factory=list)
     storage: list[StorageObject] = field(default_factory=list)
+    pod_groups: list[PodGroupObject] = field(default_factory=list)
     priority_classes: dict[str, PriorityClass] = field(default_factory=dict)
+    documents: dict[tuple[str, str], bytes] = field(default_factory=dict)
+
+    def listed(self) -> tuple[Iterable[ListedObject], ...]:
+        """Return the objects that plugins look up: all but nodes, pods, groups and priority classes."""
+        return (
+            self.namespaces.values(),
+            self.services,
+            self.replication_controllers,
+            self.replica_sets,
+            self.stateful_sets,
+            self.pod_disruption_budgets,
+            self.device_objects,
+            self.storage,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,10 @@ from nodewise.config.arguments import (
     PodTopologySpreadArgs,
     UtilizationShapePoint,
     VolumeBindingArgs,
+    has_binding_conditions,
 )
 from nodewise.config.durations import format_duration
+from nodewise.config.feature_gates import DEFAULT_GATES, FeatureGates
 from nodewise.config.field_messages import (
     duplicate,
     forbidden,
@@ -35,7 +37,7 @@ _SPREAD_ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 _NS_PER_S = 10**9
 
 
-def _default_preemption(path: str, args: DefaultPreemptionArgs) -> list[str]:
+def _default_preemption(path: str, args: DefaultPreemptionArgs, gates: FeatureGates) -> list[str]:
     percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
     percentage_path, absolute_path = f"{path}.minCandidateNodesPercentage", f"{path}.minCandidateNodesAbsolute"
     errors = outside(percentage_path, percentage, 0, 100)
@@ -48,15 +50,15 @@ def _default_preemption(path: str, args: DefaultPreemptionArgs) -> list[str]:
     return errors
 
 
-def _inter_pod_affinity(path: str, args: InterPodAffinityArgs) -> list[str]:
+def _inter_pod_affinity(path: str, args: InterPodAffinityArgs, gates: FeatureGates) -> list[str]:
     return outside(f"{path}.hardPodAffinityWeight", args.hard_pod_affinity_weight, 0, 100)
 
 
-def _node_affinity(path: str, args: NodeAffinityArgs) -> list[str]:
+def _node_affinity(path: str, args: NodeAffinityArgs, gates: FeatureGates) -> list[str]:
     return [] if args.added_affinity is None else node_affinity_errors(f"{path}.addedAffinity", args.added_affinity)
 
 
-def _balanced_allocation(path: str, args: NodeResourcesBalancedAllocationArgs) -> list[str]:
+def _balanced_allocation(path: str, args: NodeResourcesBalancedAllocationArgs, gates: FeatureGates) -> list[str]:
     errors: list[str] = []
     seen: set[str] = set()
     for index, resource in enumerate(args.resources):
@@ -68,7 +70,7 @@ def _balanced_allocation(path: str, args: NodeResourcesBalancedAllocationArgs) -
     return errors
 
 
-def _pod_topology_spread(path: str, args: PodTopologySpreadArgs) -> list[str]:
+def _pod_topology_spread(path: str, args: PodTopologySpreadArgs, gates: FeatureGates) -> list[str]:
     errors: list[str] = []
     kind = args.defaulting_type
     if kind not in ("System", "List"):
@@ -99,21 +101,41 @@ def _pod_topology_spread(path: str, args: PodTopologySpreadArgs) -> list[str]:
     return errors
 
 
-def _volume_binding(path: str, args: VolumeBindingArgs) -> list[str]:
+def _volume_binding(path: str, args: VolumeBindingArgs, gates: FeatureGates) -> list[str]:
     errors: list[str] = []
     if args.bind_timeout_seconds < 0:
         detail = "invalid BindTimeoutSeconds, should not be a negative value"
         errors.append(invalid(f"{path}.bindTimeoutSeconds", args.bind_timeout_seconds, detail))
-    return errors + _shape_errors(f"{path}.shape", args.shape)
+    if gates.enabled("StorageCapacityScoring"):
+        return errors + _shape_errors(f"{path}.shape", args.shape or ())
+    if args.shape is not None:
+        shown = json_text([{"Utilization": point.utilization, "Score": point.score} for point in args.shape])
+        detail = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
+        errors.append(invalid(f"{path}.shape", shown, detail))
+    return errors
 
 
-def _dynamic_resources(path: str, args: DynamicResourcesArgs) -> list[str]:
+def _dynamic_resources(path: str, args: DynamicResourcesArgs, gates: FeatureGates) -> list[str]:
+    is_limited, may_wait = gates.enabled("DRASchedulerFilterTimeout"), has_binding_conditions(gates)
+    off = "feature gate is disabled"
+    without_limit = f"DRASchedulingFilterTimeout {off}"  # the name as upstream writes it
+    without_waiting = f"DRADeviceBindingConditions or DRAResourceClaimDeviceStatus {off}"
     errors: list[str] = []
-    for name, timeout, lowest, detail in (
-        ("filterTimeout", args.filter_timeout_ns, 0, "must be zero or positive"),
-        ("bindingTimeout", args.binding_timeout_ns, _NS_PER_S, "must be at least 1 second"),
+    for name, timeout, lowest, detail, refusal in (
+        ("filterTimeout", args.filter_timeout_ns, 0, "must be zero or positive", "" if is_limited else without_limit),
+        (
+            "bindingTimeout",
+            args.binding_timeout_ns,
+            _NS_PER_S,
+            "must be at least 1 second",
+            "" if may_wait else without_waiting,
+        ),
     ):
-        if timeout < lowest:
+        if timeout is None:
+            continue
+        if refusal:
+            errors.append(forbidden(f"{path}.{name}", refusal))
+        elif timeout < lowest:
             errors.append(invalid(f"{path}.{name}", quote(format_duration(timeout)), detail))
     return errors
 
@@ -167,7 +189,7 @@ def _shape_errors(path: str, shape: Sequence[UtilizationShapePoint]) -> list[str
 
 
 # QUIRK: upstream's table has NodeResourcesFit under a name that no plugin has.
-_VALIDATORS: dict[type, Callable[[str, Any], list[str]]] = {
+_VALIDATORS: dict[type, Callable[[str, Any, FeatureGates], list[str]]] = {
     DefaultPreemptionArgs: _default_preemption,
     DynamicResourcesArgs: _dynamic_resources,
     InterPodAffinityArgs: _inter_pod_affinity,
@@ -178,7 +200,7 @@ _VALIDATORS: dict[type, Callable[[str, Any], list[str]]] = {
 }
 
 
-def args_errors(path: str, args: object) -> list[str]:
+def args_errors(path: str, args: object, gates: FeatureGates = DEFAULT_GATES) -> list[str]:
     """Check the arguments of any plugin, as the validation of a configuration does."""
     validator = _VALIDATORS.get(type(args))
-    return validator(path, args) if validator is not None else []
+    return validator(path, args, gates) if validator is not None else []

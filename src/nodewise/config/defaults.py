@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec.structs import replace
 
-from nodewise.config.arguments import (
-    ARGS_OF,
-    DEFAULT_RESOURCES,
-    DEFAULT_VOLUME_BINDING_SHAPE,
-    NodeResourcesBalancedAllocationArgs,
-    NodeResourcesFitArgs,
-    PodTopologySpreadArgs,
-    ResourceSpec,
-    VolumeBindingArgs,
-)
+from nodewise.config.arguments import ARGS_OF, default_args, with_defaults
+from nodewise.config.feature_gates import DEFAULT_GATES, FeatureGates
 from nodewise.config.model import (
     DEFAULT_SCHEDULER_NAME,
     FIELD_OF_POINT,
@@ -31,28 +21,8 @@ from nodewise.config.plugins import merge_plugins
 _NS_PER_S = 10**9
 
 
-def default_args_in_place(args: Any) -> Any:
-    """Return a plugin's arguments with defaults for what is empty; absent fields have theirs already."""
-    if isinstance(args, NodeResourcesFitArgs) and args.scoring_strategy is not None:
-        resources = _default_resources(args.scoring_strategy.resources)
-        return replace(args, scoring_strategy=replace(args.scoring_strategy, resources=resources))
-    if isinstance(args, NodeResourcesBalancedAllocationArgs):
-        return replace(args, resources=_default_resources(args.resources))
-    if isinstance(args, PodTopologySpreadArgs) and not args.defaulting_type:
-        return replace(args, defaulting_type="System")
-    if isinstance(args, VolumeBindingArgs) and not args.shape:
-        return replace(args, shape=DEFAULT_VOLUME_BINDING_SHAPE)
-    return args
-
-
-def _default_resources(resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
-    if not resources:
-        return DEFAULT_RESOURCES
-    return tuple(ResourceSpec(resource.name, resource.weight or 1) for resource in resources)
-
-
 def default_configuration_fields(
-    configuration: KubeSchedulerConfiguration, *, is_first_named: bool = False
+    configuration: KubeSchedulerConfiguration, gates: FeatureGates = DEFAULT_GATES, *, is_first_named: bool = False
 ) -> KubeSchedulerConfiguration:
     """Return a configuration with every default: profiles, merged plugins, arguments of enabled plugins.
 
@@ -60,6 +30,8 @@ def default_configuration_fields(
     ----------
     configuration
         As decoded.
+    gates
+        They decide about default plugins and arguments.
     is_first_named
         Whether the first profile has a scheduler name, be it empty: then it gets no other.
     """
@@ -69,7 +41,7 @@ def default_configuration_fields(
     contention_profiling = configuration.enable_contention_profiling
     return replace(
         configuration,
-        profiles=tuple(_default_profile(profile) for profile in profiles),
+        profiles=tuple(_default_profile(profile, gates) for profile in profiles),
         leader_election=_default_leader_election(configuration.leader_election),
         client_connection=_default_client_connection(configuration.client_connection),
         enable_contention_profiling=(
@@ -78,12 +50,17 @@ def default_configuration_fields(
     )
 
 
-def _default_profile(profile: Profile) -> Profile:
-    plugins = merge_plugins(profile.plugins)
-    configured = [PluginConfig(config.name, default_args_in_place(config.args)) for config in profile.plugin_config]
+def _default_profile(profile: Profile, gates: FeatureGates) -> Profile:
+    plugins = merge_plugins(profile.plugins, gates)
+    configured = [
+        PluginConfig(config.name, with_defaults(config.args, gates) if config.name in ARGS_OF else config.args)
+        for config in profile.plugin_config
+    ]
     names = {config.name for config in configured}
     configured += [
-        PluginConfig(name, ARGS_OF[name]()) for name in _plugin_names(plugins) if name in ARGS_OF and name not in names
+        PluginConfig(name, default_args(name, gates))
+        for name in _plugin_names(plugins)
+        if name in ARGS_OF and name not in names
     ]
     return replace(profile, plugins=plugins, plugin_config=tuple(configured))
 

@@ -58,7 +58,7 @@ def read_json(data: bytes) -> Any:
             text, object_pairs_hook=Fields, parse_int=Number, parse_float=Number, parse_constant=_refuse_constant
         )
     except json.JSONDecodeError as error:
-        raise ConfigError(f"couldn't get version/kind; json parse error: {_json_problem(error)}") from error
+        raise ConfigError(f"couldn't get version/kind; json parse error: {json_problem(error)}") from error
     except RecursionError as error:
         raise ConfigError("couldn't get version/kind; json parse error: exceeded max depth") from error
 
@@ -69,7 +69,7 @@ def _refuse_constant(text: str) -> NoReturn:
     )
 
 
-def _json_problem(error: json.JSONDecodeError) -> str:
+def json_problem(error: json.JSONDecodeError) -> str:
     """Say what encoding/json would, as far as Python's parser tells."""
     rest = error.doc[error.pos :].lstrip()
     if not rest:

@@ -1,125 +1,92 @@
-"""Feature gates: kube-scheduler 1.37's defaults, and what can be switched here."""
+"""Feature gates in force: what `--feature-gates` says, checked in kube-scheduler's words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from nodewise.config.errors import ConfigError
+from nodewise.config.feature_gate_table import FEATURE_GATES, Gate
 from nodewise.config.go_text import quote
 
+NOT_BUILT = frozenset(
+    {
+        "WorkloadWithJob",
+        "InPlacePodVerticalScalingSchedulerPreemption",
+        "PodLevelResourcesFixDefaulting",
+        "DRAWorkloadResourceClaims",
+        "DRAConsumableCapacity",
+        "DRAPartitionableDevices",
+        "DRADeviceBindingConditions",
+        "DRAFractionalCapacityRange",
+        "DRANodeAllocatableResources",
+        "DRAListTypeAttributes",
+        "DRAPartitionableDevicesType",
+        "DRAOptionalNodeOperations",
+        "DRADeviceCompatibilityGroups",
+        "DRADerivedAttributes",
+    }
+)
+"""Gates whose other value would change decisions in a way that nothing here follows yet: it is refused."""
 
-class Gate(NamedTuple):
-    """One feature gate.
-
-    Attributes
-    ----------
-    is_on : bool
-        The default.
-    stage : str
-        Alpha, Beta or GA.
-    is_locked : bool
-        Whether the default is the only value.
-    depends_on : tuple[str, ...]
-        Gates that have to be on when this one is.
-    is_switchable : bool
-        Whether nodewise decides rightly with either value.
-    """
-
-    is_on: bool
-    stage: str
-    is_locked: bool = False
-    depends_on: tuple[str, ...] = ()
-    is_switchable: bool = False
-
-
-def _locked(stage: str = "GA") -> Gate:
-    return Gate(is_on=True, stage=stage, is_locked=True)
-
-
-_ON = Gate(is_on=True, stage="Beta")
-_OFF = Gate(is_on=False, stage="Alpha")
-_WORKLOAD = ("GenericWorkload",)
-
-FEATURE_GATES: dict[str, Gate] = {
-    "GenericWorkload": Gate(is_on=False, stage="Beta"),
-    "CompositePodGroup": _OFF._replace(depends_on=("GenericWorkload", "TopologyAwareWorkloadScheduling")),
-    "TopologyAwareWorkloadScheduling": _OFF._replace(depends_on=_WORKLOAD),
-    "PodGroupPreemptionPolicy": _OFF._replace(depends_on=_WORKLOAD),
-    "WorkloadWithJob": _OFF._replace(depends_on=_WORKLOAD),
-    "DRAWorkloadResourceClaims": Gate(
-        is_on=False, stage="Beta", depends_on=("DynamicResourceAllocation", "GenericWorkload")
-    ),
-    "InPlacePodVerticalScalingSchedulerPreemption": _OFF._replace(depends_on=("InPlacePodVerticalScaling",)),
-    # Fast paths and how calls are made: no decision depends on these.
-    "InterPodAffinityHostnameFastPath": _OFF._replace(is_switchable=True),
-    "SchedulerPreQueueingHints": _OFF._replace(is_switchable=True),
-    "SchedulerAsyncAPICalls": Gate(is_on=False, stage="Beta", is_switchable=True),
-    "OpportunisticBatching": _ON._replace(is_switchable=True),
-    "SchedulerAsyncPreemption": _ON._replace(is_switchable=True),
-    "StorageCapacityScoring": _ON,
-    "VolumeLimitScaling": _ON,
-    "SchedulerPopFromBackoffQ": _ON,
-    "NominatedNodeNameForExpectation": _ON,
-    "ClearingNominatedNodeNameAfterBinding": _ON,
-    "NodeDeclaredFeatures": _locked(),
-    "InPlacePodVerticalScaling": _locked(),
-    "InPlacePodLevelResourcesVerticalScaling": _ON._replace(depends_on=("PodLevelResources",)),
-    "PodLevelResources": _ON,
-    "PodLevelResourcesFixDefaulting": _ON._replace(depends_on=("PodLevelResources",)),
-    "TaintTolerationComparisonOperators": _OFF,
-    "NodeInclusionPolicyInPodTopologySpread": _locked(),
-    "MatchLabelKeysInPodTopologySpread": _ON,
-    "MatchLabelKeysInPodTopologySpreadSelectorMerge": _ON._replace(depends_on=("MatchLabelKeysInPodTopologySpread",)),
-    "MatchLabelKeysInPodAffinity": _locked(),
-    "PodSchedulingReadiness": _locked(),
-    "PodTopologyLabelsAdmission": _ON,
-    "ImageVolume": _locked(),
-    "VolumeAttributesClass": _locked(),
-    "MutablePVNodeAffinity": _OFF,
-    "DynamicResourceAllocation": _locked(),
-    "DRAAdminAccess": _locked(),
-    "DRAPrioritizedList": _locked(),
-    "DRAExtendedResource": _locked(),
-    "DRAResourceClaimDeviceStatus": _locked(),
-    "DRADeviceTaints": Gate(is_on=True, stage="GA"),
-    "DRADeviceTaintRules": Gate(is_on=True, stage="GA", depends_on=("DRADeviceTaints",)),
-    "DRAConsumableCapacity": _ON,
-    "DRAPartitionableDevices": _ON,
-    "DRADeviceBindingConditions": _ON,
-    "DRAFractionalCapacityRange": _ON,
-    "DRASchedulerFilterTimeout": _ON,
-    "DRANodeAllocatableResources": _OFF,
-    "DRAListTypeAttributes": _OFF,
-    "DRAPartitionableDevicesType": _OFF,
-    "DRAOptionalNodeOperations": _OFF,
-    "DRADeviceCompatibilityGroups": _OFF,
-    "DRADerivedAttributes": _OFF,
-    "CoordinatedLeaderElection": _OFF,
-}
-"""The gates that matter to a scheduler, by name."""
-
+_MATTERS_WITH = {"PodLevelResourcesFixDefaulting": "PodLevelResources"}
 _STAGE_OF_GROUP = {"AllAlpha": "Alpha", "AllBeta": "Beta"}
+_COMPONENT = "kube"
 _BOOLEANS = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
 
 
-def parse_feature_gates(text: str) -> dict[str, bool]:
-    """Return every gate's value after `A=true,B=false` has been applied to the defaults.
+@dataclass(frozen=True, slots=True)
+class FeatureGates:
+    """The value of every feature gate.
+
+    Attributes
+    ----------
+    switched : frozenset[str]
+        The gates whose value is not their default; `FeatureGates()` is kube-scheduler without flags.
+
+    >>> FeatureGates().enabled("StorageCapacityScoring"), FeatureGates.of(StorageCapacityScoring=False).switched
+    (True, frozenset({'StorageCapacityScoring'}))
+    """
+
+    switched: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, **values: bool) -> FeatureGates:
+        """Return the defaults with some gates set, unchecked."""
+        return cls(frozenset(name for name, value in values.items() if value != FEATURE_GATES[name].is_on))
+
+    def enabled(self, name: str) -> bool:
+        """Return whether a gate is on.
+
+        Raises
+        ------
+        KeyError
+            When kube-scheduler has no such gate.
+        """
+        return FEATURE_GATES[name].is_on != (name in self.switched)
+
+
+DEFAULT_GATES = FeatureGates()
+"""Those of a kube-scheduler without `--feature-gates`."""
+
+
+def parse_feature_gates(text: str) -> FeatureGates:
+    """Return the gates after `A=true,B=false` has been applied to the defaults.
 
     Raises
     ------
     ConfigError
-        With kube-scheduler's text for a gate that it refuses, or naming a gate that cannot be switched here yet.
+        With kube-scheduler's text for a gate that it refuses, or naming gates that cannot be switched here yet.
     """
-    wanted = _read(text)
-    errors = []
+    wanted = _read(_without_component(text))
+    errors: list[str] = []
     for name, value in wanted.items():
         gate = FEATURE_GATES.get(name)
         if gate is None and name not in _STAGE_OF_GROUP:
-            raise ConfigError(f"unrecognized feature gate: {name}")
+            raise ConfigError([*errors, f"unrecognized feature gate: {name}"])
         if gate is not None and gate.is_locked and value != gate.is_on:
             shown, default = _shown(value), _shown(gate.is_on)
             errors.append(f"cannot set feature gate {name} to {shown}, feature is locked to {default}")
@@ -127,13 +94,30 @@ def parse_feature_gates(text: str) -> dict[str, bool]:
         raise ConfigError(errors)
     values = {name: wanted.get(name, _default(gate, wanted)) for name, gate in FEATURE_GATES.items()}
     _check_dependencies(values)
-    _check_supported(values)
-    return values
+    switched = frozenset(name for name, value in values.items() if value != FEATURE_GATES[name].is_on)
+    _check_built(sorted(name for name in switched & NOT_BUILT if values.get(_MATTERS_WITH.get(name, ""), True)))
+    return FeatureGates(switched)
 
 
-def _read(text: str) -> dict[str, bool]:
-    wanted: dict[str, bool] = {}
+def _without_component(text: str) -> list[str]:
+    """Cut the flag's text into settings; each may have `kube:` in front, or none may (ComponentGlobalsRegistry.Set)."""
+    by_component: dict[str, list[str]] = {}
     for part in filter(None, text.split(",")):
+        component, _, setting = part.partition(":") if ":" in part else ("", "", part)
+        by_component.setdefault(component.strip(), []).append(setting.strip())
+    if by_component.keys() >= {"", _COMPONENT}:
+        raise ConfigError(
+            "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use"
+        )
+    for component in by_component:
+        if component not in ("", _COMPONENT):
+            raise ConfigError(f"component not registered: {component}")
+    return [setting for settings in by_component.values() for setting in settings]
+
+
+def _read(settings: Iterable[str]) -> dict[str, bool]:
+    wanted: dict[str, bool] = {}
+    for part in filter(None, settings):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
             raise ConfigError(f"missing bool value for {name}")
@@ -147,7 +131,7 @@ def _read(text: str) -> dict[str, bool]:
 def _default(gate: Gate, wanted: Mapping[str, bool]) -> bool:
     """Return a gate's value when it is not named: AllAlpha and AllBeta reach it by its stage."""
     group = next((name for name, stage in _STAGE_OF_GROUP.items() if stage == gate.stage and name in wanted), None)
-    return gate.is_on if group is None or gate.is_locked else wanted[group]
+    return gate.is_on if group is None else wanted[group]
 
 
 def _check_dependencies(values: Mapping[str, bool]) -> None:
@@ -160,14 +144,14 @@ def _check_dependencies(values: Mapping[str, bool]) -> None:
         raise ConfigError(errors)
 
 
-def _check_supported(values: Mapping[str, bool]) -> None:
-    switched = [name for name, gate in FEATURE_GATES.items() if values[name] != gate.is_on and not gate.is_switchable]
-    if switched:
-        raise ConfigError(
-            f"feature gate {name} is not supported yet with another value than its default, "
-            f"{_shown(FEATURE_GATES[name].is_on)}"
-            for name in switched
-        )
+def _check_built(names: Iterable[str]) -> None:
+    errors = [
+        f"feature gate {name} is not supported yet with another value than its default, "
+        f"{_shown(FEATURE_GATES[name].is_on)}"
+        for name in names
+    ]
+    if errors:
+        raise ConfigError(errors)
 
 
 def _shown(value: bool) -> str:

@@ -11,6 +11,7 @@ from nodewise.config.arguments import ARGS_OF
 from nodewise.config.defaults import default_configuration_fields
 from nodewise.config.documents import Fields, Number, is_json, read_json, read_yaml
 from nodewise.config.errors import ConfigError
+from nodewise.config.feature_gates import DEFAULT_GATES, FeatureGates
 from nodewise.config.go_text import json_text, quote
 from nodewise.config.model import (
     API_GROUP,
@@ -31,7 +32,9 @@ _META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Ki
 _NO_VERSION_KIND = "couldn't get version/kind; json parse error: json: cannot unmarshal"
 
 
-class _TypeMeta(NamedTuple):
+class TypeMeta(NamedTuple):
+    """What a document says it is."""
+
     api_version: str
     kind: str
 
@@ -40,13 +43,15 @@ class _TypeMeta(NamedTuple):
         return self.api_version.rpartition("/")[0]
 
 
-def load_configuration(source: str | Path | bytes) -> KubeSchedulerConfiguration:
+def load_configuration(source: str | Path | bytes, gates: FeatureGates = DEFAULT_GATES) -> KubeSchedulerConfiguration:
     """Read, default and validate a configuration.
 
     Parameters
     ----------
     source
         A path, or the text itself as bytes; YAML or JSON.
+    gates
+        They decide about default plugins and arguments, and about which arguments are allowed.
 
     Raises
     ------
@@ -55,18 +60,43 @@ def load_configuration(source: str | Path | bytes) -> KubeSchedulerConfiguration
     OSError
         When the file cannot be read.
     """
-    configuration = decode_configuration(source if isinstance(source, bytes) else Path(source).read_bytes())
-    check_configuration(configuration)
+    configuration = decode_configuration(source if isinstance(source, bytes) else Path(source).read_bytes(), gates)
+    check_configuration(configuration, gates)
     return configuration
 
 
-def default_configuration() -> KubeSchedulerConfiguration:
+def default_configuration(gates: FeatureGates = DEFAULT_GATES) -> KubeSchedulerConfiguration:
     """Return the configuration of a kube-scheduler without a file."""
-    return default_configuration_fields(KubeSchedulerConfiguration())
+    return default_configuration_fields(KubeSchedulerConfiguration(), gates)
 
 
-def decode_configuration(data: bytes) -> KubeSchedulerConfiguration:
+class Written(NamedTuple):
+    """What a file says, before defaults.
+
+    Attributes
+    ----------
+    is_first_named : bool
+        Whether the first profile has a scheduler name, be it empty: then it gets no other.
+    """
+
+    configuration: KubeSchedulerConfiguration
+    is_first_named: bool
+
+
+def decode_configuration(data: bytes, gates: FeatureGates = DEFAULT_GATES) -> KubeSchedulerConfiguration:
     """Decode and default a configuration, without validating values.
+
+    Raises
+    ------
+    ConfigError
+        When the text is no KubeSchedulerConfiguration v1, or has unknown or repeated fields or wrong types.
+    """
+    written = decode_written(data)
+    return default_configuration_fields(written.configuration, gates, is_first_named=written.is_first_named)
+
+
+def decode_written(data: bytes) -> Written:
+    """Decode a configuration without defaulting it.
 
     Raises
     ------
@@ -78,7 +108,7 @@ def decode_configuration(data: bytes) -> KubeSchedulerConfiguration:
         tree = read_json(data)
     else:
         tree, repeated_keys = read_yaml(data)
-    meta = _interpret(tree)
+    meta = interpret(tree)
     if not meta.kind:
         raise ConfigError(f"Object 'Kind' is missing in '{data.decode('utf-8', 'replace')}'")
     if not meta.api_version.rpartition("/")[2]:
@@ -96,9 +126,7 @@ def decode_configuration(data: bytes) -> KubeSchedulerConfiguration:
         strict_errors += args_errors
     if strict_errors:
         raise ConfigError(_strict(strict_errors))
-    return default_configuration_fields(
-        replace(decoded, profiles=tuple(profiles)), is_first_named=_is_first_named(tree)
-    )
+    return Written(replace(decoded, profiles=tuple(profiles)), _is_first_named(tree))
 
 
 def _is_first_named(tree: Fields) -> bool:
@@ -111,7 +139,7 @@ def _strict(errors: list[str]) -> str:
     return f"strict decoding error: {', '.join(errors)}"
 
 
-def _interpret(tree: Any) -> _TypeMeta:
+def interpret(tree: Any) -> TypeMeta:
     """Find out what a tree says it is (SimpleMetaFactory.Interpret); names in any case, the last one counts."""
     found = {"apiversion": "", "kind": ""}
     if tree is not None and not isinstance(tree, Fields):
@@ -127,10 +155,10 @@ def _interpret(tree: Any) -> _TypeMeta:
     api_version = found["apiversion"]
     if api_version.count("/") > 1:
         raise ConfigError(f"unexpected GroupVersion string: {api_version}")
-    return _TypeMeta("" if api_version == "/" else api_version, found["kind"])
+    return TypeMeta("" if api_version == "/" else api_version, found["kind"])
 
 
-def _registered(meta: _TypeMeta) -> type[Any]:
+def _registered(meta: TypeMeta) -> type[Any]:
     if meta.api_version != API_VERSION or meta.kind not in _STRUCTS:
         raise ConfigError(
             f"no kind {quote(meta.kind)} is registered for version {quote(meta.api_version)}"
@@ -145,7 +173,7 @@ def _decode_nested_args(path: str, profile: Profile) -> tuple[Profile, list[str]
     strict_errors: list[str] = []
     for index, config in enumerate(profile.plugin_config):
         if config.name not in ARGS_OF:
-            configs.append(PluginConfig(config.name, _plain(config.args)))
+            configs.append(PluginConfig(config.name, plain(config.args)))
             continue
         at = f"decoding {path}.pluginConfig[{index}]"
         try:
@@ -162,12 +190,12 @@ def _decode_nested_args(path: str, profile: Profile) -> tuple[Profile, list[str]
 def _decode_args(config: PluginConfig) -> tuple[Any, list[str]]:
     wanted = f"{config.name}Args"
     try:
-        said = _interpret(config.args)
+        said = interpret(config.args)
         group, _, version = said.api_version.rpartition("/")
         is_default = not version and group in ("", API_GROUP)
-        meta = _TypeMeta(API_VERSION if is_default else said.api_version, said.kind or wanted)
+        meta = TypeMeta(API_VERSION if is_default else said.api_version, said.kind or wanted)
         if not version and not is_default:
-            raise ConfigError(f"Object 'apiVersion' is missing in '{json_text(_plain(config.args))}'")
+            raise ConfigError(f"Object 'apiVersion' is missing in '{json_text(plain(config.args))}'")
         args, strict_errors = decode_strictly(config.args, _registered(meta), has_type_meta=True)
     except ConfigError as error:
         raise ConfigError(f"decoding args for plugin {config.name}: {error}") from error
@@ -178,12 +206,12 @@ def _decode_args(config: PluginConfig) -> tuple[Any, list[str]]:
     return args, strict_errors
 
 
-def _plain(tree: Any) -> Any:
+def plain(tree: Any) -> Any:
     """Return a tree as plain Python values."""
     if isinstance(tree, Fields):
-        return {name: _plain(value) for name, value in tree}
+        return {name: plain(value) for name, value in tree}
     if isinstance(tree, list):
-        return [_plain(item) for item in tree]
+        return [plain(item) for item in tree]
     if isinstance(tree, Number):
         return int(tree) if tree.removeprefix("-").isdecimal() else float(tree)
     return tree

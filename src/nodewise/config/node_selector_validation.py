@@ -8,6 +8,7 @@ from nodewise.api.objects import NodeAffinity, NodeSelectorRequirement, NodeSele
 from nodewise.api.selectors import label_key_errors, label_value_errors
 from nodewise.config.field_messages import invalid, not_supported
 from nodewise.config.go_text import json_text, quote
+from nodewise.config.go_types import list_text
 
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _FIELD_OPERATORS = ("In", "NotIn")
@@ -45,7 +46,7 @@ def _label_errors(path: str, requirement: NodeSelectorRequirement) -> list[str]:
     errors: list[str] = []
     if wrong := label_key_errors(requirement.key):
         errors.append(invalid(f"{path}.key", quote(requirement.key), "; ".join(wrong)))
-    shown = json_text(list(values)) if values else "null"
+    shown = list_text(values, json_text(list(values)))
     if operator in ("In", "NotIn"):
         if not values:
             errors.append(invalid(f"{path}.values", shown, "for 'in', 'notin' operators, values set can't be empty"))
@@ -71,7 +72,7 @@ def _field_errors(path: str, requirement: NodeSelectorRequirement) -> list[str]:
         return [not_supported(f"{path}.operator", json_text(requirement.operator), _FIELD_OPERATORS)]
     if len(requirement.values) == 1:
         return []
-    shown = json_text(list(requirement.values)) if requirement.values else "null"
+    shown = list_text(requirement.values, json_text(list(requirement.values)))
     return [invalid(f"{path}.values", shown, "must have one element")]
 
 

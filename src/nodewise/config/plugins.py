@@ -6,7 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from nodewise.config.argument_validation import validate_fit_args
 from nodewise.config.arguments import ARGS_OF, NodeResourcesFitArgs
+from nodewise.config.default_plugins import default_multi_point
 from nodewise.config.errors import ConfigError, aggregate
+from nodewise.config.feature_gates import DEFAULT_GATES, FeatureGates
 from nodewise.config.go_text import quote
 from nodewise.config.model import (
     FIELD_OF_POINT,
@@ -21,32 +23,6 @@ Implements = Callable[[str, str], bool]
 """Whether the plugin of this name implements the extension point of this name."""
 Expanded = dict[str, tuple[PluginRef, ...]]
 """Plugins by extension point, in the order they run; weights are set where scores are added up."""
-
-DEFAULT_MULTI_POINT = tuple(
-    PluginRef(name, weight)
-    for name, weight in (
-        ("SchedulingGates", 0),
-        ("PrioritySort", 0),
-        ("NodeName", 0),
-        ("NodeUnschedulable", 0),
-        ("TaintToleration", 3),
-        ("NodeAffinity", 2),
-        ("NodePorts", 0),
-        ("NodeResourcesFit", 1),
-        ("VolumeRestrictions", 0),
-        ("NodeVolumeLimits", 0),
-        ("VolumeBinding", 0),
-        ("VolumeZone", 0),
-        ("PodTopologySpread", 2),
-        ("InterPodAffinity", 2),
-        ("DynamicResources", 2),
-        ("DefaultPreemption", 0),
-        ("NodeResourcesBalancedAllocation", 1),
-        ("ImageLocality", 1),
-        ("DefaultBinder", 0),
-        ("NodeDeclaredFeatures", 0),
-    )
-)
 
 CONSTRUCTION_ORDER = (
     "preFilter",
@@ -109,12 +85,13 @@ def in_tree_implements(plugin: str, point: str) -> bool:
 # --- step A: a profile's plugins into the default ones ----------------------------------------------------------------
 
 
-def merge_plugins(custom: Plugins | None) -> Plugins:
+def merge_plugins(custom: Plugins | None, gates: FeatureGates = DEFAULT_GATES) -> Plugins:
     """Merge a profile's plugins into the default ones (mergePlugins)."""
+    default = default_multi_point(gates)
     if custom is None:
-        return Plugins(multi_point=PluginSet(DEFAULT_MULTI_POINT))
+        return Plugins(multi_point=PluginSet(default))
     merged = {
-        attribute: merge_plugin_set(DEFAULT_MULTI_POINT if point == "multiPoint" else (), custom.at(point))
+        attribute: merge_plugin_set(default if point == "multiPoint" else (), custom.at(point))
         for point, attribute in FIELD_OF_POINT.items()
     }
     return Plugins(**merged)

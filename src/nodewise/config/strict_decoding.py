@@ -16,7 +16,7 @@ from nodewise.config.documents import Fields, Number
 from nodewise.config.durations import parse_duration
 from nodewise.config.errors import ConfigError
 from nodewise.config.go_text import quote
-from nodewise.config.go_types import GoType
+from nodewise.config.go_types import GoType, WrittenEmpty
 
 _GO_NAMES = {"Profile": "KubeSchedulerProfile", "PluginRef": "Plugin"}
 _V1ALPHA1 = {"LeaderElectionConfiguration", "ClientConnectionConfiguration"}
@@ -28,6 +28,7 @@ _SHARED_TYPES: dict[tuple[type, str], str] = {
     (TopologySpreadConstraint, "node_affinity_policy"): "v1.NodeInclusionPolicy",
     (TopologySpreadConstraint, "node_taints_policy"): "v1.NodeInclusionPolicy",
 }
+_DEBUGGING, _DEBUGGING_FIELDS = "DebuggingConfiguration", ("enableProfiling", "enableContentionProfiling")
 _MAX_STRICT_ERRORS = 100
 _BASE64 = frozenset(f"{string.ascii_letters}{string.digits}+/=\r\n")
 _MAX_FLOAT32 = 3.4028235677973366e38
@@ -119,7 +120,8 @@ class _Decoder:
                 self._object_to("duplicate", name)
             seen.add(name)
             self._struct_name = _go_name(struct).rpartition(".")[2]
-            self._names.append(name)
+            # QUIRK: encoding/json names the embedded struct of these fields, though they stand beside the others.
+            self._names.append(f"{_DEBUGGING}.{name}" if name in _DEBUGGING_FIELDS else name)
             self._path.append(f".{name}" if self._path else name)
             with suppress(_WrongTypeError):
                 result = self._value(value, field.kind)
@@ -163,7 +165,7 @@ class _Decoder:
             with suppress(_WrongTypeError):
                 items.append(_zero(kind.item) if item is None else self._value(item, kind.item))
             self._path.pop()
-        return tuple(items)
+        return tuple(items) if items else WrittenEmpty()
 
     def _map(self, value: Any, kind: _Kind) -> dict[str, Any]:
         if not isinstance(value, Fields):

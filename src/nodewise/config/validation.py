@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodewise.api.resources import is_extended_resource_name
 from nodewise.config.argument_validation import args_errors
 from nodewise.config.durations import format_duration
 from nodewise.config.errors import ConfigError
-from nodewise.config.field_messages import duplicate, invalid, label_name_errors, required
+from nodewise.config.extender_validation import extender_errors
+from nodewise.config.feature_gates import DEFAULT_GATES, FeatureGates
+from nodewise.config.field_messages import duplicate, invalid, required
 from nodewise.config.go_text import json_text, quote
 from nodewise.config.model import (
     API_VERSION,
-    Extender,
     KubeSchedulerConfiguration,
     LeaderElectionConfiguration,
     Plugins,
@@ -39,7 +39,7 @@ _CHECKED_POINTS = (
 )
 
 
-def check_configuration(configuration: KubeSchedulerConfiguration) -> None:
+def check_configuration(configuration: KubeSchedulerConfiguration, gates: FeatureGates = DEFAULT_GATES) -> None:
     """Refuse a configuration that kube-scheduler refuses.
 
     Raises
@@ -47,24 +47,12 @@ def check_configuration(configuration: KubeSchedulerConfiguration) -> None:
     ConfigError
         With everything that is wrong.
     """
-    errors = validate_configuration(configuration)
+    errors = validate_configuration(configuration, gates)
     if errors:
         raise ConfigError(errors)
 
 
-def check_no_extenders(configuration: KubeSchedulerConfiguration) -> None:
-    """Refuse extenders where nothing can call them.
-
-    Raises
-    ------
-    ConfigError
-        When there are any.
-    """
-    if configuration.extenders:
-        raise ConfigError("extenders are not supported yet")
-
-
-def validate_configuration(configuration: KubeSchedulerConfiguration) -> list[str]:
+def validate_configuration(configuration: KubeSchedulerConfiguration, gates: FeatureGates = DEFAULT_GATES) -> list[str]:
     """Return everything that is wrong, in kube-scheduler's order and words."""
     errors: list[str] = []
     if configuration.client_connection.burst < 0:
@@ -74,7 +62,7 @@ def validate_configuration(configuration: KubeSchedulerConfiguration) -> list[st
     if configuration.parallelism <= 0:
         detail = "should be an integer value greater than zero"
         errors.append(invalid("parallelism", configuration.parallelism, detail))
-    errors += _profiles_errors(configuration.profiles)
+    errors += _profiles_errors(configuration.profiles, gates)
     errors += _percentage_errors("percentageOfNodesToScore", configuration.percentage_of_nodes_to_score)
     initial, longest = configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds
     if initial <= 0:
@@ -82,7 +70,7 @@ def validate_configuration(configuration: KubeSchedulerConfiguration) -> list[st
     if longest < initial:
         detail = "must be greater than or equal to PodInitialBackoffSeconds"
         errors.append(invalid("podMaxBackoffSeconds", longest, detail))
-    errors += _extender_errors(configuration.extenders)
+    errors += extender_errors(configuration.extenders)
     return errors
 
 
@@ -102,6 +90,14 @@ def _leader_election_errors(election: LeaderElectionConfiguration) -> list[str]:
         # QUIRK: upstream shows the value of renewDeadline here.
         shown = quote(format_duration(election.renew_deadline_ns))
         errors.append(invalid("leaderElection.leaseDuration", shown, "must be greater than `RenewDeadline`"))
+    # A file cannot leave these empty, but flags can.
+    for name, value in (
+        ("resourceLock", election.resource_lock),
+        ("resourceNamespace", election.resource_namespace),
+        ("resourceName", election.resource_name),
+    ):
+        if not value:
+            errors.append(required(f"leaderElection.{name}"))
     if election.resource_lock != "leases":
         detail = 'resourceLock value must be "leases"'
         errors.append(invalid("leaderElection.resourceLock", quote(election.resource_lock), detail))
@@ -114,7 +110,7 @@ def _percentage_errors(path: str, percentage: int | None) -> list[str]:
     return [invalid(path, percentage, "not in valid range [0-100]")]
 
 
-def _profiles_errors(profiles: tuple[Profile, ...]) -> list[str]:
+def _profiles_errors(profiles: tuple[Profile, ...], gates: FeatureGates) -> list[str]:
     if not profiles:
         return [required("profiles")]
     errors: list[str] = []
@@ -124,7 +120,7 @@ def _profiles_errors(profiles: tuple[Profile, ...]) -> list[str]:
         if not profile.scheduler_name:
             errors.append(required(f"{path}.schedulerName"))
         errors += _percentage_errors(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
-        errors += _plugins_errors(path, profile)
+        errors += _plugins_errors(path, profile, gates)
         if profile.scheduler_name in names:
             # QUIRK: upstream prints the path of the first one as an empty JSON object.
             errors.append(duplicate(f"{path}.schedulerName", "{}"))
@@ -132,7 +128,7 @@ def _profiles_errors(profiles: tuple[Profile, ...]) -> list[str]:
     return errors + _queue_sort_errors(profiles)
 
 
-def _plugins_errors(path: str, profile: Profile) -> list[str]:
+def _plugins_errors(path: str, profile: Profile, gates: FeatureGates) -> list[str]:
     errors: list[str] = []
     plugins = profile.plugins or Plugins()
     for point in _CHECKED_POINTS:  # upstream walks these in random order
@@ -148,7 +144,7 @@ def _plugins_errors(path: str, profile: Profile) -> list[str]:
         if config.name in _REMOVED_PLUGINS:
             errors.append(invalid(at, quote(config.name), _REMOVED))
         else:
-            errors += args_errors(f"{at}.args", config.args)
+            errors += args_errors(f"{at}.args", config.args, gates)
     return errors
 
 
@@ -183,26 +179,3 @@ def _shown_plugin_set(plugin_set: PluginSet) -> str:
         return [{"Name": ref.name, "Weight": ref.weight} for ref in refs] or None
 
     return json_text({"Enabled": shown(plugin_set.enabled), "Disabled": shown(plugin_set.disabled)})
-
-
-def _extender_errors(extenders: tuple[Extender, ...]) -> list[str]:
-    errors: list[str] = []
-    managed: set[str] = set()
-    for index, extender in enumerate(extenders):
-        path = f"extenders[{index}]"
-        if extender.prioritize_verb and extender.weight <= 0:
-            errors.append(invalid(f"{path}.weight", extender.weight, "must have a positive weight applied to it"))
-        for position, resource in enumerate(extender.managed_resources):
-            at = f"{path}.managedResources[{position}].name"
-            wrong = label_name_errors(at, resource.name)
-            if not wrong and not is_extended_resource_name(resource.name):
-                wrong = [invalid(at, quote(resource.name), "is an invalid extended resource name")]
-            errors += wrong
-            if resource.name in managed:
-                errors.append(invalid(at, quote(resource.name), "duplicate extender managed resource name"))
-            managed.add(resource.name)
-    n_binders = sum(bool(extender.bind_verb) for extender in extenders)
-    if n_binders > 1:
-        shown = quote(f"found {n_binders} extenders implementing bind")
-        errors.append(invalid("extenders", shown, "only one extender can implement bind"))
-    return errors

@@ -10,6 +10,8 @@ from nodewise.devices.inventory import DeviceID, PoolID
 from nodewise.state.device_listers import DeviceListers
 
 Amounts = dict[str, Quantity]
+_MAX_PAST = 1_000
+"""Changes of claims that are kept after they have been taken over."""
 
 
 class AllocatedDevices:
@@ -48,6 +50,10 @@ class AllocatedDevices:
             elif before is not None and after is None:
                 for result in _dedicated_or_shared(before):
                     self._remove(result)
+        if self._cursor > _MAX_PAST:
+            # nobody else reads them, and they would be ever more
+            del changes[: self._cursor]
+            self._cursor = 0
 
     def is_allocated(self, device_id: DeviceID) -> bool:
         """Tell whether some claim has the device or a share in it (IsDeviceAllocated)."""

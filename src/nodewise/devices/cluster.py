@@ -14,6 +14,7 @@ from nodewise.api.devices import (
 )
 from nodewise.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from nodewise.devices.allocated import AllocatedDevices
+from nodewise.devices.allocation_config import allocation_config
 from nodewise.devices.allocator import GivenDevice, Search
 from nodewise.devices.inventory import DeviceEntry, Inventory, NodeMatches, PoolID
 from nodewise.devices.pools import NodePools, Pool
@@ -112,7 +113,8 @@ class DeviceCluster:
     def result_of(self, claim: ResourceClaim, given: Sequence[GivenDevice], node_name: str) -> AllocationResult:
         """Return an allocation as a claim's status holds it."""
         results = tuple([self._result(claim, device) for device in given])
-        return AllocationResult(DeviceAllocationResult(results), _node_selector(given, node_name))
+        config = allocation_config(claim, given, self.listers.classes)
+        return AllocationResult(DeviceAllocationResult(results, config), _node_selector(given, node_name))
 
     def _result(self, claim: ResourceClaim, given: GivenDevice) -> DeviceRequestAllocationResult:
         driver, pool, name = given.entry.id

@@ -32,12 +32,15 @@ class PodNeeds:
         The extended resources, when a class stands for one of them.
     error : str
         Why the claims cannot be used, "" when they can.
+    group_cycle : int
+        The pod group cycle that the pod is tried in; 0: none.
     """
 
-    __slots__ = ("claims", "error", "pod", "resources", "special")
+    __slots__ = ("claims", "error", "group_cycle", "pod", "resources", "special")
 
-    def __init__(self, pod: Pod, listers: DeviceListers) -> None:
+    def __init__(self, pod: Pod, listers: DeviceListers, group_cycle: int = 0) -> None:
         self.pod = pod
+        self.group_cycle = group_cycle
         self.claims: list[ResourceClaim] = []
         self.special: ResourceClaim | None = None
         self.resources: dict[str, int] = {}
@@ -57,13 +60,18 @@ class PodNeeds:
         """The claims of the spec, then the special one."""
         return [*self.claims, self.special] if self.special is not None else self.claims
 
+    def has_to_wait_for(self, claim: ResourceClaim, listers: DeviceListers) -> bool:
+        """Tell whether a claim's allocation is not written yet, and not that of another pod of the group just tried."""
+        pending = listers.pending.get(claim.metadata.uid)
+        return pending is not None and (not self.group_cycle or pending.group_cycle != self.group_cycle)
+
     def key(self, listers: DeviceListers) -> Hashable:
         """Return all that answers depend on, but not the names of claims that are alike."""
         if self.error:
             return self.error
         parts: list[Hashable] = []
         for claim in self.claims:
-            if claim.metadata.uid in listers.pending:
+            if self.has_to_wait_for(claim, listers):
                 parts.append(claim.key)
             elif claim.status.allocation is not None:
                 parts.append(id(claim))
@@ -85,15 +93,15 @@ def pre_filter_status(needs: PodNeeds, listers: DeviceListers) -> Status | None:
     if needs.error:
         return Status.unresolvable(needs.error)
     for claim in needs.all_claims:
+        if needs.has_to_wait_for(claim, listers):
+            return Status.unresolvable(f"resource claim {claim.key} is in the process of being allocated")
         allocation = claim.status.allocation
-        if allocation is not None and claim.metadata.uid not in listers.pending:
+        if allocation is not None:
             if allocation.node_selector is not None:
                 errors = NodeSelectorMatcher(allocation.node_selector).parse_errors
                 if errors:
                     return Status.error(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
             continue
-        if claim.metadata.uid in listers.pending:
-            return Status.unresolvable(f"resource claim {claim.key} is in the process of being allocated")
         if claim is needs.special:
             continue
         for request in claim.spec.devices.requests:

@@ -96,23 +96,23 @@ class Selectors:
         if isinstance(program, Failure):
             return program
         # The evaluator is loaded only where there are expressions.
-        from nodewise.devices.cel.program import CostLimitError
         from nodewise.devices.cel.values import CelError
 
         try:
             return program.matches(profile.variables())
-        except (CelError, CostLimitError) as error:
+        except CelError as error:
             text = str(error)
             return Failure(text + _HINT if "no such key:" in text else text)
 
     def _program(self, expression: str) -> Program | Failure:
         program = self._programs.get(expression)
         if program is None:
-            from nodewise.devices.cel.environment import CelLibraryError, CompileError, check
+            from nodewise.devices.cel.libraries import CelLibraryError
+            from nodewise.devices.cel.parsing import CompileError
             from nodewise.devices.cel.program import Program
 
             try:
-                program = Program(check(expression))
+                program = Program(expression)
             except (CompileError, CelLibraryError) as error:
                 program = Failure(str(error))
             self._programs[expression] = program

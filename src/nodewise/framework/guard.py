@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
+from nodewise.api.objects import Pod
 from nodewise.errors import PluginError
+from nodewise.framework.events import ClusterEventWithHint, Hint, QueueingHint
 from nodewise.framework.node_plugin import NodePluginAdapter
 from nodewise.framework.plugin import EXTENSION_POINTS, PostFilterResult, PreFilterResult
 from nodewise.framework.status import Status
@@ -42,6 +45,8 @@ _FAILURES = {
     "pre_bind": 'running PreBind plugin "{}"',
     "bind": 'running Bind plugin "{}"',
     "post_bind": 'running PostBind plugin "{}"',
+    "events_to_register": 'asking plugin "{}" for its events_to_register',
+    "hint": 'running a queueing hint of plugin "{}"',
 }
 """What kube-scheduler says of a failure at the extension point that a method belongs to."""
 
@@ -158,6 +163,30 @@ class _Methods(_Guard):
                 return result
             problem = f"returned {_shown(result)}, expected a PostFilterResult"
         return PostFilterResult(Status.error(f'running PostFilter plugin "{self.name}": {problem}'))
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        events = self.ask("events_to_register")
+        if not isinstance(events, list | tuple):
+            raise self.failure("events_to_register", f"returned {_shown(events)}, expected a list of events")
+        for event in events:
+            if not isinstance(event, ClusterEventWithHint):
+                raise self.failure("events_to_register", f"returned {_shown(event)}, expected a ClusterEventWithHint")
+        return [event if event.hint is None else replace(event, hint=_guarded(self, event.hint)) for event in events]
+
+
+def _guarded(guard: _Guard, hint: Hint) -> Hint:
+    """Return a hint whose failures come out as PluginErrors; for the queue any of them means Queue."""
+
+    def ask(pod: Pod, old: Any, new: Any) -> QueueingHint:
+        try:
+            answer = hint(pod, old, new)
+        except (Exception, SystemExit) as error:
+            raise guard.failure("hint", describe(error, guard.plugin)) from error
+        if not isinstance(answer, QueueingHint):
+            raise guard.failure("hint", f"returned {_shown(answer)}, expected a QueueingHint")
+        return answer
+
+    return ask
 
 
 def _passing_on(method: str) -> Callable[..., Any]:

@@ -36,7 +36,7 @@ from nodewise.state.interning import Interner
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.snapshot import Snapshot
 
-OTHER_EXTENSION_POINTS = (
+PASSED_ON = (
     "pre_enqueue",
     "sort_key",
     "post_filter",
@@ -46,7 +46,9 @@ OTHER_EXTENSION_POINTS = (
     "pre_bind",
     "bind",
     "post_bind",
+    "events_to_register",
 )
+"""Methods of other extension points, which an adapter has when its plugin has them."""
 
 
 class NodeView:
@@ -246,7 +248,7 @@ _PARTS: dict[str, type[NodePluginAdapter]] = {"filter": _Filtering, "score": _Sc
 def _adapter_class(points: frozenset[str]) -> type[NodePluginAdapter]:
     """Return the adapter with some extension points: methods of the class, since they decide where it takes part."""
     bases = tuple(part for point, part in _PARTS.items() if point in points)
-    passed_on = {point: _pass_on(point) for point in OTHER_EXTENSION_POINTS if point in points}
+    passed_on = {point: _pass_on(point) for point in PASSED_ON if point in points}
     return type("NodePluginAdapter", bases, passed_on)
 
 
@@ -270,5 +272,5 @@ def adapt(plugin: Any) -> Any:
                 f"plugin {plugin.name}: {point}{inspect.signature(getattr(plugin, point))} does not take (pod, node); "
                 "a plugin over columns has `compile` and `class_key` too"
             ) from error
-    have = frozenset(point for point in (*_PARTS, *OTHER_EXTENSION_POINTS) if hasattr(plugin, point))
+    have = frozenset(point for point in (*_PARTS, *PASSED_ON) if hasattr(plugin, point))
     return _adapter_class(have)(plugin)

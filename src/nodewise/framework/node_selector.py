@@ -12,7 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
-from nodewise.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod
+from nodewise.api.objects import Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod
+from nodewise.errors import SelectorError
 from nodewise.state.columns import BoolArray, Columns, Rows
 
 NAME_FIELD = "metadata.name"
@@ -26,6 +27,8 @@ _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 
 class _Requirement(Protocol):
     def matches(self, columns: Columns, rows: Rows) -> BoolArray: ...
+
+    def matches_node(self, node: Node) -> bool: ...
 
 
 class _LabelRequirement:
@@ -43,6 +46,9 @@ class _LabelRequirement:
 
     def matches(self, columns: Columns, rows: Rows) -> BoolArray:
         return self._table_for(columns).take(columns.label(self.key)[rows])
+
+    def matches_node(self, node: Node) -> bool:
+        return self._accepts(node.metadata.labels.get(self.key))
 
     def _table_for(self, columns: Columns) -> BoolArray:
         values = columns.label_values(self.key)
@@ -86,6 +92,9 @@ class _NameRequirement:
             mask[row] = self._is_in
         return mask[rows]
 
+    def matches_node(self, node: Node) -> bool:
+        return (node.name == self._name) is self._is_in
+
 
 class _UnknownFieldRequirement:
     """A requirement on a field that nodes do not have: it reads as the empty text."""
@@ -97,6 +106,9 @@ class _UnknownFieldRequirement:
 
     def matches(self, columns: Columns, rows: Rows) -> BoolArray:
         return np.full(len(columns.alive[rows]), self._answer)
+
+    def matches_node(self, node: Node) -> bool:
+        return self._answer
 
 
 class TermMatcher:
@@ -140,6 +152,12 @@ class TermMatcher:
             mask &= requirement.matches(columns, rows)
         return mask
 
+    def matches_node(self, node: Node) -> bool:
+        """Tell whether a Node object matches."""
+        if self.is_empty or self.parse_errors:
+            return False
+        return all(requirement.matches_node(node) for requirement in self._requirements)
+
 
 class NodeSelectorMatcher:
     """A node selector, its terms ORed (nodeaffinity.LazyErrorNodeSelector).
@@ -167,6 +185,20 @@ class NodeSelectorMatcher:
         for term in self._terms[1:]:
             mask |= term.matches(columns, rows)
         return mask
+
+    def matches_node(self, node: Node) -> bool:
+        """Tell whether a Node object matches.
+
+        Raises
+        ------
+        SelectorError
+            When no term matches and some cannot be read.
+        """
+        if any(term.matches_node(node) for term in self._terms):
+            return True
+        if self.parse_errors:
+            raise SelectorError(", ".join(self.parse_errors))
+        return False
 
 
 class RequiredNodeAffinity:
@@ -196,6 +228,12 @@ class RequiredNodeAffinity:
             found = requirement.matches(columns, rows)
             mask = found if mask is None else mask & found
         return mask if mask is not None else np.ones(len(columns.alive[rows]), np.bool_)
+
+    def matches_node(self, node: Node) -> bool:
+        """Tell whether a Node object matches; SelectorError when it cannot be told (RequiredNodeAffinity.Match)."""
+        if not all(requirement.matches_node(node) for requirement in self._labels):
+            return False
+        return self._selector is None or self._selector.matches_node(node)
 
 
 def required_affinity_key(pod: Pod) -> Hashable:

@@ -7,7 +7,7 @@ so one body serves a full evaluation and the re-evaluation of a few changed node
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
@@ -16,12 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodewise.api.objects import Pod
+from nodewise.config.feature_gates import FeatureGates
 from nodewise.errors import PluginError
 from nodewise.framework.cycle_state import CycleState
+from nodewise.framework.pod_group_plugin import (
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
+    PodGroupPostFilterPlugin,
+)
 from nodewise.framework.status import Status
 from nodewise.state.columns import BoolArray, Columns, IntArray, Rows
 from nodewise.state.dirty_log import Reads
 from nodewise.state.listers import Listers
+from nodewise.state.pod_groups import PodGroupStates
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.snapshot import Snapshot
 
@@ -49,17 +56,28 @@ class PreFilterResult:
 
 @dataclass(frozen=True, slots=True)
 class PodsChange:
-    """A what-if on one row: some pods less, some more."""
+    """A what-if on one row: some pods less, some more.
+
+    Attributes
+    ----------
+    row : int
+    removed, added : tuple[PodInfo, ...]
+        Pods of that row.
+    elsewhere : tuple[tuple[int, PodInfo], ...]
+        Pods gone from other rows, with these; only groups that are evicted as a whole have any.
+    """
 
     row: int
     removed: tuple[PodInfo, ...] = ()
     added: tuple[PodInfo, ...] = ()
+    elsewhere: tuple[tuple[int, PodInfo], ...] = ()
 
     def then(self, later: PodsChange) -> PodsChange:
         """Return both changes as one; they are about the same row."""
         if self.row != later.row:
             raise PluginError(f"a what-if is about one row, but row {self.row} changed before row {later.row}")
-        return PodsChange(self.row, self.removed + later.removed, self.added + later.added)
+        elsewhere = self.elsewhere + later.elsewhere
+        return PodsChange(self.row, self.removed + later.removed, self.added + later.added, elsewhere)
 
 
 class Handle(Protocol):
@@ -78,6 +96,16 @@ class Handle(Protocol):
     @property
     def nominator(self) -> Nominator:
         """Which pending pods are nominated to which node."""
+        ...
+
+    @property
+    def feature_gates(self) -> FeatureGates:
+        """Which of kube-scheduler's features are on."""
+        ...
+
+    @property
+    def pod_groups(self) -> PodGroupStates | None:
+        """Pod groups and their members; None while they are off."""
         ...
 
     def now(self) -> datetime:
@@ -246,6 +274,8 @@ class Nominator(Protocol):
 
     def nominations(self) -> Mapping[str, Sequence[PodInfo]]: ...
 
+    def node_of(self, uid: str) -> str: ...
+
 
 class FilterVerdict(Protocol):
     """What the filters said about a pod that fits nowhere; what a PostFilter plugin works on."""
@@ -284,14 +314,22 @@ class FilterVerdict(Protocol):
 class WhatIf(Protocol):
     """Tries changes of the pods on one row."""
 
-    def failure(self, removed: Sequence[PodInfo]) -> Status | None:
-        """Return the first filter failure when these pods are gone, nominated pods counted in; None: the pod fits."""
+    def failure(self, removed: Sequence[PodInfo], elsewhere: Sequence[tuple[int, PodInfo]] = ()) -> Status | None:
+        """Return the first filter failure when these pods are gone, nominated pods counted in; None: the pod fits.
+
+        Parameters
+        ----------
+        elsewhere : Sequence[tuple[int, PodInfo]]
+            Pods that are gone from other rows too, with these.
+        """
         ...
 
 
 @runtime_checkable
 class PostFilterPlugin(Protocol):
     """Has a last word on a pod that fits nowhere."""
+
+    name: str
 
     def post_filter(self, verdict: FilterVerdict) -> PostFilterResult: ...
 
@@ -311,6 +349,8 @@ class ReservePlugin(Protocol):
 class PermitPlugin(Protocol):
     """Allows, refuses or delays a binding."""
 
+    name: str
+
     def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[Status, float]:
         """Return a status and, with Wait, how many seconds to wait at most."""
         ...
@@ -322,19 +362,27 @@ class PreBindPlugin(Protocol):
 
     name: str
 
-    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status: ...
+    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | Awaitable[Status]:
+        """Return a status, or something to wait for that gives one."""
+        ...
 
 
 @runtime_checkable
 class BindPlugin(Protocol):
     """Binds a pod."""
 
-    def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status: ...
+    name: str
+
+    def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | Awaitable[Status]:
+        """Return a status, or something to wait for that gives one; Skip leaves the pod to the next plugin."""
+        ...
 
 
 @runtime_checkable
 class PostBindPlugin(Protocol):
     """Is told of a binding."""
+
+    name: str
 
     def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None: ...
 
@@ -352,5 +400,8 @@ EXTENSION_POINTS: dict[str, type] = {
     "preBind": PreBindPlugin,
     "bind": BindPlugin,
     "postBind": PostBindPlugin,
+    "placementGenerate": PlacementGeneratePlugin,
+    "placementScore": PlacementScorePlugin,
+    "podGroupPostFilter": PodGroupPostFilterPlugin,
 }
 """Keys of a profile's `plugins` and the Protocol that a plugin at this point implements."""

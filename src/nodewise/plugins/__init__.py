@@ -25,6 +25,9 @@ IN_TREE = {
     "ImageLocality": "image_locality",
     "DefaultBinder": "default_binder",
     "NodeDeclaredFeatures": "node_declared_features",
+    "GangScheduling": "gang_scheduling",
+    "TopologyPlacementGenerator": "topology_placement_generator",
+    "PodGroupPodsCount": "pod_group_pods_count",
 }
 """Plugin name to the module that holds the class of the same name, in the order of the default profile."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import ClassVar, Protocol
 
 from nodewise.framework.cycle_state import CycleState
@@ -13,7 +14,7 @@ from nodewise.state.pod_info import PodInfo
 class BindHandle(Handle, Protocol):
     """A handle that can bind."""
 
-    def bind(self, pod: PodInfo, node_name: str) -> Status:
+    def bind(self, pod: PodInfo, node_name: str) -> Awaitable[Status]:
         """Create the Binding of a pod to a node."""
         ...
 
@@ -26,6 +27,6 @@ class DefaultBinder:
     def __init__(self, args: object, handle: BindHandle) -> None:
         self._handle = handle
 
-    def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+    def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Awaitable[Status]:
         """Bind the pod (DefaultBinder.Bind)."""
         return self._handle.bind(pod, node_name)

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from nodewise.api.objects import Pod
 from nodewise.config.arguments import DefaultPreemptionArgs
+from nodewise.framework.events import ActionType, ClusterEventWithHint, EventResource, always_skip, register
+from nodewise.framework.extender import Extender, ExtenderError
 from nodewise.framework.fit_error import count_reasons, fit_error_message
 from nodewise.framework.plugin import FilterVerdict, Handle, PostFilterResult
+from nodewise.framework.pod_group_plugin import PodGroupPostFilterResult, PodGroupVerdict
 from nodewise.framework.status import SUCCESS, Code, Status
 from nodewise.preemption.candidates import Candidate, DryRun, dry_run, find_best, pick_candidate
+from nodewise.preemption.extenders import call_extenders
+from nodewise.preemption.group_victims import priority_of
+from nodewise.preemption.ongoing import OngoingPreemptions
 from nodewise.preemption.pdb import BudgetIndex
+from nodewise.preemption.pod_group import is_preempted, preempt_for_group
 from nodewise.preemption.victims import NO_VICTIMS
 
 _PREFIX = "preemption: "
+_GROUP_PREFIX = "pod group preemption: "
 _NEVER = Status.unschedulable(_PREFIX + "not eligible due to preemptionPolicy=Never.")
 _TERMINATING = Status.unschedulable(_PREFIX + "not eligible due to a terminating pod on the nominated node.")
+_UNDER_WAY = Status.unresolvable("waiting for the preemption for this pod to be finished")
+_NO_CANDIDATE = Status.unschedulable(_PREFIX + "no candidate node for preemption")
 _NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
 
@@ -27,6 +39,13 @@ class DefaultPreemption:
     Every node that evictions may help is looked at, and among equals the first by name is taken. When the handle has
     a generator `random`, nodes are sampled as kube-scheduler does: from a random one on, until enough candidates are
     found (`minCandidateNodesPercentage`, `minCandidateNodesAbsolute`).
+
+    With the feature gate SchedulerAsyncPreemption, a pod stays out of the queue while its victims are evicted: as long
+    as `ongoing` says so, which is the handle's `preemptions` where it has them.
+
+    Attributes
+    ----------
+    ongoing : OngoingPreemptions
     """
 
     name: ClassVar[str] = "DefaultPreemption"
@@ -35,7 +54,20 @@ class DefaultPreemption:
         self._args = args or DefaultPreemptionArgs()
         self._handle = handle
         self._random = getattr(handle, "random", None)
+        self._extenders: Sequence[Extender] = getattr(handle, "extenders", ())
         self._budgets = BudgetIndex(handle.listers)
+        self._is_async = handle.feature_gates.enabled("SchedulerAsyncPreemption")
+        self.ongoing: OngoingPreemptions = getattr(handle, "preemptions", None) or OngoingPreemptions()
+
+    def pre_enqueue(self, pod: Pod) -> Status:
+        """Keep a pod out of the queue while its victims are evicted in the background."""
+        return _UNDER_WAY if self._is_async and self.ongoing.is_running(pod.metadata.uid or pod.key) else SUCCESS
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        """Hear of deletions, which let pods into the queue that `pre_enqueue` kept out; it rejects no other pods."""
+        if not self._is_async:
+            return []
+        return [register(EventResource.ASSIGNED_POD, ActionType.DELETE, always_skip)]
 
     def post_filter(self, verdict: FilterVerdict) -> PostFilterResult:
         """Nominate a node and name the victims, or tell why preemption does not help (Evaluator.Preempt)."""
@@ -43,16 +75,43 @@ class DefaultPreemption:
         if refusal is not None:
             return PostFilterResult(refusal)
         now = self._handle.now()
-        if self._random is None:
+        groups = self._handle.pod_groups
+        if self._random is None and not self._asks_extenders and groups is None:
             found = find_best(verdict, verdict.resolvable_rows(), self._budgets, now=now)
         else:
             rows = _in_name_order(verdict)
-            start = self._random.randrange(len(rows)) if rows else 0
-            wanted = self.n_candidates(len(rows))
-            found = dry_run(verdict, rows[start:] + rows[:start], self._budgets, now=now, n_wanted=wanted)
+            start = self._random.randrange(len(rows)) if rows and self._random is not None else 0
+            wanted = self.n_candidates(len(rows)) if self._random is not None else len(rows)
+            found = dry_run(
+                verdict, rows[start:] + rows[:start], self._budgets, now=now, n_wanted=wanted, groups=groups
+            )
         if not found.candidates:
             return _nothing_found(verdict, found)
-        return _nomination(verdict, pick_candidate(found.candidates, now))
+        candidates = found.candidates
+        if self._asks_extenders:
+            try:
+                candidates = call_extenders(self._extenders, verdict, candidates)
+            except ExtenderError as error:
+                return PostFilterResult(Status.error(f"{_PREFIX}{error}"))
+            if not candidates:
+                return PostFilterResult(_NO_CANDIDATE)
+        return _nomination(verdict, pick_candidate(candidates, now))
+
+    @property
+    def _asks_extenders(self) -> bool:
+        """Whether extenders may change candidates, so that these all have to be known."""
+        return any(extender.supports_preemption for extender in self._extenders)
+
+    def pod_group_post_filter(self, verdict: PodGroupVerdict) -> PodGroupPostFilterResult:
+        """Name victims anywhere in the cluster that make room for a whole group (PodGroupPostFilter)."""
+        groups = self._handle.pod_groups
+        assert groups is not None, "pod groups are off"
+        own_policy = self._handle.feature_gates.enabled("PodGroupPreemptionPolicy")
+        found = preempt_for_group(verdict, groups, self._budgets, now=self._handle.now(), own_policy=own_policy)
+        message = found.status.message
+        if not message:
+            return found
+        return replace(found, status=Status(found.status.code, (f"{_GROUP_PREFIX}{message}",)))
 
     def n_candidates(self, n_nodes: int) -> int:
         """Return how many candidates are enough, of so many nodes (calculateNumCandidates)."""
@@ -70,20 +129,12 @@ class DefaultPreemption:
         status = verdict.statuses_by_row().get(row)
         if status is not None and status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return None
+        groups = self._handle.pod_groups
         for other in verdict.snapshot.pods_on(row).values():
-            if other.priority < verdict.pod.priority and _is_preempted(other.pod):
+            priority = other.priority if groups is None else priority_of(other, groups)
+            if priority < verdict.pod.priority and is_preempted(other.pod):
                 return _TERMINATING
         return None
-
-
-def _is_preempted(pod: Pod) -> bool:
-    """Whether a pod is being deleted because the scheduler evicted it (PodTerminatingByPreemption)."""
-    if not pod.is_terminating:
-        return False
-    for condition in pod.status.conditions:
-        if condition.type == "DisruptionTarget":
-            return condition.status == "True" and condition.reason == "PreemptionByScheduler"
-    return False
 
 
 def _in_name_order(verdict: FilterVerdict) -> list[int]:
@@ -95,6 +146,8 @@ def _in_name_order(verdict: FilterVerdict) -> list[int]:
 def _nothing_found(verdict: FilterVerdict, found: DryRun) -> PostFilterResult:
     errors = found.errors
     if errors:
+        rank = verdict.snapshot.columns.name_rank
+        errors = replace(found, statuses=dict(sorted(found.statuses.items(), key=lambda item: rank[item[0]]))).errors
         message = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
         return PostFilterResult(Status.error(_PREFIX + message))
     n_nodes = verdict.snapshot.n_nodes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from nodewise.api.objects import OwnerReference, Pod
+from nodewise.api.objects import OwnerReference, Pod, ReplicaSet, StatefulSet
 from nodewise.api.selectors import Selector
 from nodewise.errors import SelectorError
 from nodewise.state.interning import Interner
@@ -56,19 +56,23 @@ class DefaultSelectors:
     def _deduce(self, pod: Pod, owner: OwnerReference | None) -> Selector:
         listers, meta = self._listers, pod.metadata
         labels: dict[str, str] = {}
-        for service in listers.services.get(meta.namespace, ()):
+        for service in listers.services.get(meta.namespace, {}).values():
             wanted = service.spec.selector
             if wanted is not None and Selector.from_map(wanted).matches(meta.labels):
                 labels.update(wanted)
         if owner is None:
             return Selector.from_map(labels)
-        kind, name = (owner.api_version, owner.kind), (meta.namespace, owner.name)
+        kind = (owner.api_version, owner.kind)
         if kind == REPLICATION_CONTROLLER:
-            controller = listers.replication_controllers.get(name)
+            controller = listers.replication_controllers.get(meta.namespace, {}).get(owner.name)
             if controller is not None:
                 labels.update(controller.spec.selector or {})
             return Selector.from_map(labels)
-        replicas = listers.replica_sets.get(name) if kind == REPLICA_SET else listers.stateful_sets.get(name)
+        replicas: ReplicaSet | StatefulSet | None
+        if kind == REPLICA_SET:
+            replicas = listers.replica_sets.get(meta.namespace, {}).get(owner.name)
+        else:
+            replicas = listers.stateful_sets.get(meta.namespace, {}).get(owner.name)
         selector = Selector.from_map(labels)
         if replicas is None:
             return selector

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from datetime import timedelta
 from functools import partial
 from typing import ClassVar
@@ -18,11 +18,17 @@ from nodewise.devices.claims import ClaimError, claims_of
 from nodewise.devices.cluster import device_cluster
 from nodewise.devices.extended_resources import SPECIAL_NAME, created_claim
 from nodewise.devices.pod_needs import NO_NEEDS, PodNeeds
+from nodewise.devices.prebinding import ClaimWrites, is_in_memory, is_special
 from nodewise.framework.cycle_state import CycleState
+from nodewise.framework.events import ClusterEventWithHint
 from nodewise.framework.normalize import default_normalize
+from nodewise.framework.object_writer import writing
 from nodewise.framework.plugin import FilterVerdict, Handle, PostFilterResult, PreFilterResult, Rejections
+from nodewise.framework.pod_group_plugin import PodGroupPostFilterResult, PodGroupVerdict
 from nodewise.framework.status import SUCCESS, Status
+from nodewise.plugins.dynamic_resources_hints import DeviceHints
 from nodewise.state.columns import Columns, IntArray, NodeTable, Rows
+from nodewise.state.device_listers import PendingAllocation
 from nodewise.state.dirty_log import Reads
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.snapshot import Snapshot
@@ -69,11 +75,14 @@ class DynamicResources:
                 return Status.unresolvable(str(error))
         return SUCCESS
 
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        return DeviceHints(self._listers).events_to_register()
+
     def class_key(self, pod: Pod) -> Hashable:
         """Return what the pod's claims ask for, or which devices they have."""
         if not pod.spec.resource_claims and not self._listers.classes:
             return NO_NEEDS
-        needs = PodNeeds(pod, self._listers)
+        needs = PodNeeds(pod, self._listers, self._group_cycle)
         key = needs.key(self._listers)
         if key is not NO_NEEDS:
             self._last = pod, needs
@@ -82,8 +91,16 @@ class DynamicResources:
                 known.needs = needs
         return key
 
+    @property
+    def _group_cycle(self) -> int:
+        groups = self._handle.pod_groups
+        return groups.cycle if groups is not None else 0
+
     def compile(self, pod: Pod, snapshot: Snapshot) -> State:
-        needs = self._last[1] if self._last is not None and self._last[0] is pod else PodNeeds(pod, self._listers)
+        if self._last is not None and self._last[0] is pod:
+            needs = self._last[1]
+        else:
+            needs = PodNeeds(pod, self._listers, self._group_cycle)
         key = needs.key(self._listers)
         if key is NO_NEEDS:
             return _NO_NEEDS
@@ -147,16 +164,39 @@ class DynamicResources:
         """
         if not verdict.ran_pre_filter(self.name):
             return PostFilterResult(Status.error("not found"))
-        pod = verdict.pod.pod
+        found = self._release(verdict.pod.pod, lambda: _rows_without_claim(verdict.statuses_by_row().items()))
+        return found if found is not None else PostFilterResult(Status.unschedulable())
+
+    def pod_group_post_filter(self, verdict: PodGroupVerdict) -> PodGroupPostFilterResult:
+        """Do for each pod of a group that does not fit what `post_filter` does for single pods.
+
+        QUIRK: it says that it did whether or not there was anything to do; and it fails when its PreFilter ran for no
+        pod of the group, since it looks for what that wrote.
+        """
+        group = verdict.group
+        has_topology = self._handle.feature_gates.enabled("TopologyAwareWorkloadScheduling")
+        if group.key.is_composite or (has_topology and group.group.spec.scheduling_constraints is not None):
+            return PodGroupPostFilterResult(Status.unschedulable())
+        pods = [pod for pod in group.unscheduled_pods() if verdict.ran_pre_filter(pod, self.name)]
+        if not pods:
+            return PodGroupPostFilterResult(Status.error("not found"))
+        effects: list[Callable[[], None]] = []
+        for pod in pods:
+            rejections = [(row, status) for status, rows in verdict.rejections(pod) for row in rows.tolist()]
+            found = self._release(pod.pod, partial(_rows_without_claim, rejections))
+            effects += found.effects if found is not None else ()
+        text = "deallocation and deletion of ResourceClaims completed"
+        return PodGroupPostFilterResult(Status.unschedulable(text), effects=tuple(effects))
+
+    def _release(self, pod: Pod, rows: Callable[[], list[int]]) -> PostFilterResult | None:
+        """Return how to give back a claim that is not available on some rows; None: there is none to give back."""
         state = self._answers.get(self.class_key(pod))
         if state is None or state.status is not None:
-            return PostFilterResult(Status.unschedulable())
+            return None
         special = state.needs.special
         is_left_over = special is not None and special.metadata.name != SPECIAL_NAME
         claims = state.needs.all_claims
-        statuses = verdict.statuses_by_row()
-        rows = [row for row, status in statuses.items() if status.reasons == REJECTIONS[NOT_AVAILABLE].reasons]
-        for position in state.unavailable_claims(rows):
+        for position in state.unavailable_claims(rows()):
             claim = claims[position]
             if claim is special:
                 break
@@ -167,15 +207,28 @@ class DynamicResources:
         if special is not None and is_left_over:
             status = Status.unschedulable("deletion of ResourceClaim completed")
             return PostFilterResult(status, effects=(partial(self._delete, special),))
-        return PostFilterResult(Status.unschedulable())
+        return None
 
     def _deallocate(self, claim: ResourceClaim) -> None:
+        writes = self._writes()
+        if writes is not None:
+            writes.deallocate(claim)
+            return
         self._listers.put_claim(replace(claim, status=type(claim.status)()))
         self._mark_change()
 
     def _delete(self, claim: ResourceClaim) -> None:
+        writes = self._writes()
+        if writes is not None:
+            writes.delete(claim)
+            return
         self._listers.remove_claim(claim)
         self._mark_change()
+
+    def _writes(self) -> ClaimWrites | None:
+        """Return what writes claims to the cluster; None: what is in the listers is what is."""
+        handle = writing(self._handle)
+        return ClaimWrites(handle, self._listers, self._handle.now()) if handle is not None else None
 
     def _mark_change(self) -> None:
         """Let answers that were kept be asked for again, though no node changed."""
@@ -186,7 +239,10 @@ class DynamicResources:
     # --- the decision -------------------------------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Take the devices that were found, so that no other pod gets them; nothing is written yet."""
+        """Take the devices that were found, so that no other pod gets them; nothing is written yet.
+
+        Pods of a group that is tried share what one of them took for a claim of theirs.
+        """
         answers = self._answers_of(pod.pod)
         if answers is None:
             return SUCCESS
@@ -196,39 +252,58 @@ class DynamicResources:
         if row is None or given is None:
             has_open = any(claim.status.allocation is None for claim in answers.needs.claims)
             return Status.error("claim allocation not found for node") if has_open else SUCCESS
+        for claim in answers.needs.claims:
+            pending = self._listers.pending.get(claim.metadata.uid)
+            if pending is not None:
+                pending.pods.add(pod.uid)
         open_claims = [claim for claim in answers.needs.claims if claim.status.allocation is None]
         wanted = [found.claim for found in answers.wanted_on(row, table)]
         claims = [*open_claims, *[created_claim(claim) for claim in wanted[len(open_claims) :]]]
         for claim, devices in zip(claims, given, strict=True):
             allocation = self._cluster.result_of(claim, devices, node_name)
-            self._listers.pending[claim.metadata.uid] = claim
+            self._listers.pending[claim.metadata.uid] = PendingAllocation(claim, {pod.uid}, self._group_cycle)
             self._listers.put_claim(replace(claim, status=replace(claim.status, allocation=allocation)))
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Give back what `reserve` took, and the pod's place in its claims."""
+        writes = self._writes()
         for claim in self._claims_of(pod.pod):
-            before = self._listers.pending.pop(claim.metadata.uid, None)
-            if before is not None:
-                if _is_made_for_resources(before):
+            pending = self._listers.pending.get(claim.metadata.uid)
+            if pending is not None:
+                pending.pods.discard(pod.uid)
+                if pending.pods:
+                    continue
+                del self._listers.pending[claim.metadata.uid]
+                if is_special(pending.before):
                     self._listers.remove_claim(claim)
+                    if writes is not None and not is_in_memory(claim):
+                        writes.take_back(claim, pod)
                 else:
-                    self._listers.put_claim(before)
+                    self._listers.put_claim(pending.before)
             elif any(reference.uid == pod.uid for reference in claim.status.reserved_for):
                 kept = tuple(reference for reference in claim.status.reserved_for if reference.uid != pod.uid)
                 self._listers.put_claim(replace(claim, status=replace(claim.status, reserved_for=kept)))
+                if writes is not None:
+                    writes.take_back(claim, pod)
 
-    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | Awaitable[Status]:
         """Write the allocations, and the pod as one that uses its claims."""
+        claims = self._claims_of(pod.pod)
+        if not claims:
+            return SUCCESS
+        writes = self._writes()
+        if writes is not None:
+            return writes.run(claims, pod, self._binding_timeout)
         metadata = pod.pod.metadata
         reference = ResourceClaimConsumerReference("", "pods", metadata.name, metadata.uid)
-        for claim in self._claims_of(pod.pod):
+        for claim in claims:
             if any(other.uid == metadata.uid for other in claim.status.reserved_for):
                 continue
             allocation = claim.status.allocation
             if allocation is None:
                 return Status.error(f"claim {claim.key} got deallocated elsewhere in the meantime")
-            if _is_made_for_resources(claim) and not claim.spec.devices.requests:
+            if is_in_memory(claim) and not claim.spec.devices.requests:
                 text = "nil or empty request mappings, no update of pod"
                 return Status.error(f"{text} {pod.key} ExtendedResourceClaimStatus")
             if allocation.allocation_timestamp is None:
@@ -262,5 +337,6 @@ class DynamicResources:
         return [*claims, special] if special is not None else claims
 
 
-def _is_made_for_resources(claim: ResourceClaim) -> bool:
-    return claim.metadata.uid.endswith("/extended-resources")
+def _rows_without_claim(rejections: Iterable[tuple[int, Status]]) -> list[int]:
+    """Return the rows where some allocated claim is not available."""
+    return [row for row, status in rejections if status.reasons == REJECTIONS[NOT_AVAILABLE].reasons]

@@ -10,6 +10,7 @@ import numpy as np
 
 from nodewise.api.objects import Pod
 from nodewise.config.arguments import InterPodAffinityArgs
+from nodewise.framework.events import ClusterEventWithHint
 from nodewise.framework.plugin import Handle, PodsChange, PreFilterResult, Rejections
 from nodewise.framework.status import Status
 from nodewise.plugins.inter_pod_affinity_filter import (
@@ -19,6 +20,7 @@ from nodewise.plugins.inter_pod_affinity_filter import (
     AffinityTables,
     RequiredAffinity,
 )
+from nodewise.plugins.inter_pod_affinity_hints import events_of_affinity
 from nodewise.plugins.inter_pod_affinity_score import AffinityScores, PreferredAffinity, normalize
 from nodewise.plugins.pod_affinity_terms import NO_OWN_TERMS, OwnTermsReader
 from nodewise.state.columns import BoolArray, Columns, IntArray, Rows
@@ -47,6 +49,11 @@ class AffinityState:
     def skips_filter(self) -> bool:
         """Whether there is nothing to filter by (PreFilter Skip)."""
         return self.required is None
+
+    @property
+    def skips_now(self) -> bool:
+        """Whether there is nothing to filter by as long as no pod comes that minds this one."""
+        return self.required is None or self.required.is_skipped()
 
 
 class InterPodAffinity:
@@ -133,3 +140,6 @@ class InterPodAffinity:
 
     def normalize(self, state: AffinityScores, scores: IntArray) -> IntArray:
         return normalize(scores)
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        return events_of_affinity()

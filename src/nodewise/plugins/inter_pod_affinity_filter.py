@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -149,9 +151,16 @@ class RequiredAffinity:
         return not any(counts.n_nonzero() for counts in self._unwelcome)
 
     def tables_with(self, change: PodsChange) -> AffinityTables | None:
-        """Return the counts with other pods on one row (AddPod, RemovePod); None: as they are."""
+        """Return the counts with other pods on one row, or less on others (AddPod, RemovePod); None: as they are."""
         if self.is_skipped():
             return None
+        self._refresh()
+        if change.elsewhere:
+            others = self._without(change.elsewhere)
+            return others._with_row(change) or others.tables()
+        return self._with_row(change)
+
+    def _with_row(self, change: PodsChange) -> AffinityTables | None:
         near: Deltas = {}
         apart: Deltas = {}
         unwelcome: Deltas = {}
@@ -160,7 +169,6 @@ class RequiredAffinity:
                 self._change(info, sign, near, apart, unwelcome)
         if not (near or apart or unwelcome):
             return None
-        self._refresh()
         row = change.row
         return AffinityTables(
             self._changed(self._near, near, row),
@@ -168,6 +176,29 @@ class RequiredAffinity:
             self._changed(self._apart, apart, row),
             self._changed(self._unwelcome, unwelcome, row),
         )
+
+    def _without(self, gone: Sequence[tuple[int, PodInfo]]) -> RequiredAffinity:
+        """Return the same over counts without some pods, which are not live."""
+        changes: list[tuple[int, tuple[Deltas, Deltas, Deltas]]] = []
+        for row, info in gone:
+            deltas: tuple[Deltas, Deltas, Deltas] = ({}, {}, {})
+            self._change(info, -1, *deltas)
+            changes.append((row, deltas))
+        other = copy(self)
+        groups = [self._near, self._apart, self._unwelcome]
+        for i, group in enumerate(groups):
+            groups[i] = tuple(self._less(counts, [(row, deltas[i]) for row, deltas in changes]) for counts in group)
+        other._near, other._apart, other._unwelcome = groups
+        other._all = (*other._near, *other._apart, *other._unwelcome)
+        other._versions = None
+        return other
+
+    def _less(self, counts: DomainCounts, changes: Iterable[tuple[int, Deltas]]) -> DomainCounts:
+        ids = self._columns.label(counts.key)
+        sums: Counter[int] = Counter()
+        for row, deltas in changes:
+            sums[int(ids[row])] += deltas.get(counts.key, 0)
+        return counts.changed_by(sums)
 
     def _change(self, info: PodInfo, sign: int, near: Deltas, apart: Deltas, unwelcome: Deltas) -> None:
         meta = info.pod.metadata

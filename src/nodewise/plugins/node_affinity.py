@@ -8,9 +8,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from nodewise.api.objects import NodeSelector, Pod, PreferredSchedulingTerm
+from nodewise.api.objects import Node, NodeSelector, Pod, PreferredSchedulingTerm
 from nodewise.config.arguments import NodeAffinityArgs
 from nodewise.errors import PluginError
+from nodewise.framework.events import (
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    register,
+)
 from nodewise.framework.node_selector import (
     NAME_FIELD,
     NodeSelectorMatcher,
@@ -32,6 +41,7 @@ REJECTIONS = {
 }
 CONFLICT = Status.unresolvable("pod affinity terms conflict")
 NO_RESTRICTION = PreFilterResult()
+_MAX_REMEMBERED = 4096
 
 WeightedTerm = tuple[TermMatcher, int]
 
@@ -53,6 +63,7 @@ class NodeAffinity:
 
     def __init__(self, args: NodeAffinityArgs | None, handle: Handle) -> None:
         added = args.added_affinity if args is not None else None
+        self._required: dict[Hashable, RequiredNodeAffinity | None] = {}
         self._added: NodeSelectorMatcher | None = None
         self._added_preferred: tuple[WeightedTerm, ...] | None = None
         if added is not None and added.required is not None:
@@ -110,6 +121,34 @@ class NodeAffinity:
 
     def normalize(self, state: AffinityState, scores: IntArray) -> IntArray:
         return default_normalize(scores, reverse=False)
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        node_changes = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
+        return [register(EventResource.NODE, node_changes, self._after_node_change)]
+
+    def _after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+        """Queue when the pod's own affinity matches the node and did not match it before.
+
+        Of the added affinity only the present counts: a node that it matches newly is skipped if the pod's matched it.
+        """
+        if self._added is not None and not self._added.matches_node(new):
+            return SKIP
+        required = self._required_of(pod)
+        if required is None:
+            return QUEUE if old is None else SKIP
+        if not required.matches_node(new):
+            return SKIP
+        return QUEUE if old is None or not required.matches_node(old) else SKIP
+
+    def _required_of(self, pod: Pod) -> RequiredNodeAffinity | None:
+        """Return what a pod requires, read once for all pods that require the same."""
+        key = required_affinity_key(pod)
+        found = self._required.get(key)
+        if found is None and key is not None:
+            if len(self._required) >= _MAX_REMEMBERED:
+                self._required.clear()
+            found = self._required[key] = RequiredNodeAffinity.of(pod)
+        return found
 
 
 def _pre_filter(required: NodeSelector | None) -> PreFilterResult:

@@ -7,7 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from nodewise.api.objects import Container, Pod
+from nodewise.api.objects import Container, Node, Pod
+from nodewise.framework.events import (
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    register,
+)
 from nodewise.framework.plugin import Handle, Rejections
 from nodewise.framework.status import Status
 from nodewise.state.columns import Columns, Rows
@@ -42,6 +51,23 @@ class NodeDeclaredFeatures:
 
     def rejection(self, state: frozenset[str], code: int) -> Status:
         return MISSING
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        node_changes = ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE
+        return [
+            register(EventResource.NODE, node_changes, after_node_change),
+            register(EventResource.TARGET_POD, ActionType.UPDATE, after_pod_update),
+        ]
+
+
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+    """Queue when the node is new or declares other features, be it ones that the pod does not need."""
+    return SKIP if old is not None and old.status.declared_features == new.status.declared_features else QUEUE
+
+
+def after_pod_update(pod: Pod, old: Pod, new: Pod) -> QueueingHint:
+    """Queue when the pod needs other features."""
+    return QUEUE if required_features(new) != required_features(old) else SKIP
 
 
 def required_features(pod: Pod) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from nodewise.api.objects import Pod
+from nodewise.framework.events import ActionType, ClusterEventWithHint, EventResource, register
 from nodewise.framework.plugin import Handle, PreFilterResult, Rejections
 from nodewise.framework.status import Status
 from nodewise.state.columns import Columns, Rows
@@ -46,3 +47,6 @@ class NodeName:
 
     def rejection(self, state: str, code: int) -> Status:
         return OTHER_NODE
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        return [register(EventResource.NODE, ActionType.ADD)]

@@ -8,9 +8,18 @@ from typing import ClassVar
 import numpy as np
 
 from nodewise.api.objects import Pod
+from nodewise.framework.events import (
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    register,
+)
 from nodewise.framework.plugin import Handle, Rejections
 from nodewise.framework.status import Status
-from nodewise.state.columns import Columns, Rows
+from nodewise.state.columns import Columns, Rows, ports_conflict
 from nodewise.state.dirty_log import Reads
 from nodewise.state.pod_info import HostPort, host_ports
 from nodewise.state.snapshot import Snapshot
@@ -42,3 +51,16 @@ class NodePorts:
 
     def rejection(self, state: tuple[HostPort, ...], code: int) -> Status:
         return TAKEN
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        return [
+            register(EventResource.ASSIGNED_POD, ActionType.DELETE, after_pod_deletion),
+            register(EventResource.NODE, ActionType.ADD),
+        ]
+
+
+def after_pod_deletion(pod: Pod, old: Pod, new: None) -> QueueingHint:
+    """Queue when the deleted pod had, or was to have, a port that this one wants."""
+    if not old.is_assigned_or_nominated:
+        return SKIP
+    return QUEUE if ports_conflict(host_ports(pod), host_ports(old)) else SKIP

@@ -14,8 +14,8 @@ from nodewise.api.resources import balanced_request
 from nodewise.config.arguments import NodeResourcesBalancedAllocationArgs
 from nodewise.devices.totals import ScoredDevices, scored_devices, stand_in
 from nodewise.framework.plugin import MAX_NODE_SCORE, Handle
-from nodewise.plugins.resource_scoring import FloatArray, ScoredAmounts
-from nodewise.state.columns import BoolArray, Columns, IntArray, Rows
+from nodewise.plugins.resource_scoring import ScoredAmounts
+from nodewise.state.columns import BoolArray, Columns, FloatArray, IntArray, Rows
 from nodewise.state.device_listers import DeviceListers
 from nodewise.state.dirty_log import Reads
 from nodewise.state.snapshot import Snapshot
@@ -61,25 +61,18 @@ class NodeResourcesBalancedAllocation:
         """Compare the balance with and without the pod (balancedResourceScorer)."""
         scored = state.scored
         resources = scored.rows_in(columns)
-        allocatable = scored.block(columns.allocatable, resources, rows)
-        requested = scored.block(columns.requested, resources, rows)
-        stand_in(state.devices, columns, rows, allocatable, requested)
-        taken = np.empty((2, *allocatable.shape), np.int64)
-        taken[1] = requested
-        np.add(requested, scored.amounts_column, out=taken[0])
-        divisor = allocatable.astype(np.float64)
-        if allocatable.min(initial=1) < 1:
-            has = allocatable != 0
-            divisor[~has] = 1.0
-            fractions = taken / divisor
-            np.minimum(fractions, 1.0, out=fractions)
-            parts = _masked_deviation(fractions, has)
+        facts = columns.allocatable_facts()
+        if not state.devices and all(facts.is_plain[resource] for resource in resources):
+            divisor = scored.block(facts.divisor, resources, rows)
+            requested = scored.block(columns.requested, resources, rows)
+            parts = _deviation(_fractions(requested, scored.amounts_column, divisor))
         else:
-            # Capped before the division instead of after it: the same for positive amounts, and cheaper.
-            np.minimum(taken, allocatable, out=taken)
-            fractions = taken.astype(np.float64)
-            fractions /= divisor
-            parts = _deviation(fractions)
+            allocatable = scored.block(columns.allocatable, resources, rows)
+            requested = scored.block(columns.requested, resources, rows)
+            stand_in(state.devices, columns, rows, allocatable, requested)
+            has = allocatable != 0
+            divisor = np.where(has, allocatable, 1).astype(np.float64)
+            parts = _masked_deviation(_fractions(requested, scored.amounts_column, divisor), has)
         np.subtract(1.0, parts, out=parts)
         parts *= MAX_NODE_SCORE
         np.trunc(parts, out=parts)
@@ -104,6 +97,26 @@ class NodeResourcesBalancedAllocation:
                 with_pod.append(_fraction(taken + amount, there))
                 without_pod.append(_fraction(taken, there))
         return _HALF + int((_HALF + _part(with_pod) - _part(without_pod)) / 2)
+
+
+def _fractions(requested: IntArray, amounts: IntArray, allocatable: FloatArray) -> FloatArray:
+    """Return how much of each resource is taken, at most 1: with the pod, and without it.
+
+    Parameters
+    ----------
+    requested, allocatable : (n_resources, n) int64 and float64
+    amounts : (n_resources, 1) int64
+
+    Returns
+    -------
+    (2, n_resources, n) float64
+    """
+    taken = np.empty((2, *requested.shape), np.int64)
+    np.add(requested, amounts, out=taken[0])
+    taken[1] = requested
+    fractions = taken.astype(np.float64)
+    fractions /= allocatable
+    return np.minimum(fractions, 1.0, out=fractions)
 
 
 def _deviation(fractions: FloatArray, has: BoolArray | None = None, count: int = 0) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,17 +12,30 @@ from numpy.typing import NDArray
 from nodewise.api.objects import Pod
 from nodewise.api.resources import PodAmounts, is_extended_resource_name, pod_amounts
 from nodewise.config.arguments import NodeResourcesFitArgs, ScoringStrategy
+from nodewise.config.feature_gates import DEFAULT_GATES
 from nodewise.devices.totals import ScoredDevices, scored_devices, stand_in
+from nodewise.framework.events import ClusterEventWithHint
 from nodewise.framework.plugin import Handle, PreFilterResult, Rejections
+from nodewise.framework.pod_group_plugin import Placement, PodGroupInfo, Proposal
 from nodewise.framework.status import Status
+from nodewise.plugins.node_resources_fit_hints import FitHints
+from nodewise.plugins.placement_fullness import placement_fullness
 from nodewise.plugins.resource_scoring import (
     FIRST_CLASS_ROWS,
-    LARGEST_EXACT,
     ScoredAmounts,
     column_of,
     strategy_of,
 )
-from nodewise.state.columns import MEMORY_ROW, PODS_ROW, Columns, IntArray, Rows
+from nodewise.state.columns import (
+    LARGEST_PLAIN,
+    MEMORY_ROW,
+    PODS_ROW,
+    AllocatableFacts,
+    BoolArray,
+    Columns,
+    IntArray,
+    Rows,
+)
 from nodewise.state.device_listers import DeviceListers
 from nodewise.state.dirty_log import Reads
 from nodewise.state.snapshot import Snapshot
@@ -59,6 +72,42 @@ class Need:
     is_for_devices: bool = False
 
 
+BitArray = NDArray[np.uint8] | IntArray
+
+
+class OutOfReach:
+    """Which nodes could not hold what a pod asks for even when empty; known until some Node object changes.
+
+    Parameters
+    ----------
+    rows : (n_needs,) intp
+        Rows of the columns.
+    amounts : (n_needs, 1) int64
+    bits : (n_needs, 1) uint8 or int64
+    """
+
+    __slots__ = ("_amounts", "_bits", "_facts", "_of_nodes", "_rows")
+
+    def __init__(self, rows: NDArray[np.intp], amounts: IntArray, bits: BitArray) -> None:
+        self._rows, self._amounts, self._bits = rows, amounts, bits
+        self._facts: AllocatableFacts | None = None
+        self._of_nodes: BitArray | None = None
+
+    def bits(self, columns: Columns) -> BitArray | None:
+        """Return for each row the bits of the resources of which the node has too little; None: all have enough.
+
+        Returns
+        -------
+        (n_rows,) uint8 or int64
+        """
+        facts = columns.allocatable_facts()
+        if facts is not self._facts:
+            beyond = columns.allocatable[self._rows] < self._amounts
+            self._of_nodes = _codes(beyond, self._bits) if beyond.any() else None
+            self._facts = facts
+        return self._of_nodes
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FitState:
     """What is compared with the nodes, for pods with one request.
@@ -72,7 +121,9 @@ class FitState:
     amounts : (1 + n_needs, 1) int64
         What must be free there.
     bits : (1 + n_needs, 1) uint8 or int64
-        The bit in the code of a node where it is not.
+        The bit in the code of a node where it is not. With few resources a code fits into a byte, which is several
+        times quicker.
+    out_of_reach : OutOfReach
     devices : ScoredDevices
         Scored resources that devices may stand in for.
     reads : Reads
@@ -82,7 +133,8 @@ class FitState:
     scored: ScoredAmounts
     rows: NDArray[np.intp]
     amounts: IntArray
-    bits: NDArray[np.uint8] | IntArray
+    bits: BitArray
+    out_of_reach: OutOfReach
     devices: ScoredDevices
     reads: Reads
 
@@ -95,9 +147,11 @@ class NodeResourcesFit:
 
     def __init__(self, args: NodeResourcesFitArgs | None, handle: Handle | None = None) -> None:
         args = args or NodeResourcesFitArgs()
+        self._handle = handle
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._devices = handle.listers.devices if handle is not None else DeviceListers()
+        self._gates = handle.feature_gates if handle is not None else DEFAULT_GATES
         self._strategy = strategy_of(args.scoring_strategy)
         self._resources = (args.scoring_strategy or ScoringStrategy()).resources
         self._keys: dict[int, tuple[PodAmounts, Hashable]] = {}
@@ -123,14 +177,19 @@ class NodeResourcesFit:
         amounts = pod_amounts(pod)
         needs = self._needs(amounts.fit, snapshot.columns)
         bits = [TOO_MANY_PODS, *[need.bit for need in needs]]
+        rows = np.array([PODS_ROW, *[need.row for need in needs]], np.intp)
+        least = np.array([1, *[need.amount for need in needs]], np.int64)[:, np.newaxis]
+        bit_column: BitArray = np.array(bits, np.uint8) if bits[-1] <= _LARGEST_BYTE else np.array(bits, np.int64)
+        bit_column = bit_column[:, np.newaxis]
         scored = ScoredAmounts.of(self._resources, amounts.scoring)
         devices = scored_devices(scored.names, self._devices)
         return FitState(
             needs,
             scored,
-            np.array([PODS_ROW, *[need.row for need in needs]], np.intp),
-            np.array([1, *[need.amount for need in needs]], np.int64)[:, np.newaxis],
-            (np.array(bits, np.uint8) if bits[-1] <= _LARGEST_BYTE else np.array(bits, np.int64))[:, np.newaxis],
+            rows,
+            least,
+            bit_column,
+            OutOfReach(rows[1:], least[1:], bit_column[1:]),
             devices,
             self.reads | Reads.ALWAYS if devices else self.reads,
         )
@@ -172,14 +231,12 @@ class NodeResourcesFit:
                 lacks[position] &= columns.allocatable[need.row, rows] > 0
         if not lacks.any():
             return np.zeros(free.shape[1], np.int64)
-        # With few resources a code fits into a byte, which is several times quicker.
-        flags = lacks.view(np.uint8) if state.bits.dtype == np.uint8 else lacks
-        codes: IntArray = np.bitwise_or.reduce(flags * state.bits, axis=0).astype(np.int64)
-        if len(state.rows) > 1:
+        codes = _codes(lacks, state.bits)
+        out_of_reach = state.out_of_reach.bits(columns)
+        if out_of_reach is not None:
             # only where it lacks: amounts beyond int64 wrap around, as Go's do, and may be free though not there
-            beyond = _block(columns.allocatable, state.rows[1:], rows) < state.amounts[1:]
-            codes |= (beyond & lacks[1:]).any(axis=0)
-        return codes
+            codes |= (codes & out_of_reach[rows]) != 0
+        return codes.astype(np.int64)
 
     def filter_row(self, state: FitState, columns: Columns, row: int) -> int:
         """Return the code of one node."""
@@ -206,6 +263,12 @@ class NodeResourcesFit:
         """Score how full nodes would be (resourceAllocationScorer.score)."""
         scored = state.scored
         resources = scored.rows_in(columns)
+        if scored.is_cpu_and_memory and not state.devices:
+            used = columns.non_zero[:2, rows] + scored.amounts_column
+            facts = columns.allocatable_facts()
+            # negative ones are huge when read without their sign
+            if all(facts.is_plain[:2]) and used.view(np.uint64).max(initial=0) <= LARGEST_PLAIN:
+                return self._strategy.plain_scores(used, facts.divisor[:2, rows], scored.weights)
         allocatable = scored.block(columns.allocatable, resources, rows)
         if not resources:
             return np.zeros(allocatable.shape[1], np.int64)
@@ -229,10 +292,28 @@ class NodeResourcesFit:
             for resource, amount in zip(resources, scored.amounts, strict=True)
         ]
         amounts = (*allocatable, *used)
-        if max(amounts, default=0) > LARGEST_EXACT or min(amounts, default=0) < 0:
+        if max(amounts, default=0) > LARGEST_PLAIN or min(amounts, default=0) < 0:
             # only int64 columns overflow as Go does
             return int(self.score(state, columns, np.array([row]))[0])
         return self._strategy.score(used, allocatable, scored.weights)
+
+    # --- waiting ------------------------------------------------------------------------------------------------------
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        return FitHints(self._devices, self._gates).events_to_register()
+
+    def score_placement(self, group: PodGroupInfo, placement: Placement, proposed: Sequence[Proposal]) -> int:
+        """Score how full the nodes of a placement would be with a group's pods, the fuller the better."""
+        assert self._handle is not None
+        pods = [proposal.pod.pod for proposal in proposed]
+        return placement_fullness(self._resources, self._handle.snapshot.columns, placement, pods)
+
+
+def _codes(lacks: BoolArray, bits: BitArray) -> BitArray:
+    """Join the bits of what is lacking, `(n_resources, n)` bool, to `(n,)` codes."""
+    flags = lacks.view(np.uint8) if bits.dtype == np.uint8 else lacks
+    codes: BitArray = np.bitwise_or.reduce(flags * bits, axis=0)
+    return codes
 
 
 def _block(table: IntArray, resources: NDArray[np.intp], rows: Rows) -> IntArray:

@@ -7,8 +7,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from nodewise.api.objects import Pod, Taint, Toleration
+from nodewise.api.objects import Node, Pod, Taint, Toleration
 from nodewise.api.tolerations import untolerated_taint
+from nodewise.framework.events import (
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    register,
+)
 from nodewise.framework.plugin import Handle, Rejections
 from nodewise.framework.status import Status
 from nodewise.state.columns import Columns, Rows
@@ -44,6 +53,23 @@ class NodeUnschedulable:
 
     def rejection(self, state: bool, code: int) -> Status:
         return CORDONED
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        node_changes = ActionType.ADD | ActionType.UPDATE_NODE_TAINT
+        return [
+            register(EventResource.NODE, node_changes, after_node_change),
+            register(EventResource.TARGET_POD, ActionType.UPDATE_POD_TOLERATION, self._after_toleration_change),
+        ]
+
+    def _after_toleration_change(self, pod: Pod, old: Pod, new: Pod) -> QueueingHint:
+        """Queue when the pod tolerates the cordon now."""
+        return QUEUE if self.class_key(new) else SKIP
+
+
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+    """Queue when the node came without a cordon, or lost it."""
+    was_shut = old is None or old.spec.unschedulable
+    return QUEUE if was_shut and not new.spec.unschedulable else SKIP
 
 
 def _tolerates_cordon(tolerations: tuple[Toleration, ...]) -> bool:

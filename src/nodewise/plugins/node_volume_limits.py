@@ -10,14 +10,15 @@ from typing import ClassVar
 import numpy as np
 
 from nodewise.api.objects import Pod
+from nodewise.framework.events import ClusterEventWithHint
 from nodewise.framework.plugin import Handle, PodsChange, Rejections
 from nodewise.framework.status import Status
+from nodewise.plugins.node_volume_limits_hints import events_of_limits, may_use_csi
 from nodewise.state.columns import BoolArray, Columns, IntArray, Rows
 from nodewise.state.dirty_log import Reads
 from nodewise.state.snapshot import Snapshot
 from nodewise.state.storage_listers import StorageListers
 from nodewise.volumes.attached import NO_LIMIT, AttachedVolumes, RowVolumes
-from nodewise.volumes.csi_migration import in_tree_plugin
 from nodewise.volumes.csi_volumes import CSIVolumes, Problem
 
 TOO_MANY, NO_CLAIM, FIRST_DRIVER = 1, 2, 16
@@ -74,7 +75,7 @@ class LimitsState:
 
 
 class NodeVolumeLimits:
-    """Plugin NodeVolumeLimits (CSILimits), with VolumeLimitScaling on as it is by default."""
+    """Plugin NodeVolumeLimits (CSILimits); without the gate VolumeLimitScaling a missing driver is no obstacle."""
 
     name: ClassVar[str] = "NodeVolumeLimits"
     reads: ClassVar[Reads] = Reads.PODS | Reads.NODE
@@ -82,6 +83,7 @@ class NodeVolumeLimits:
 
     def __init__(self, args: object, handle: Handle) -> None:
         self._handle = handle
+        self._needs_drivers = handle.feature_gates.enabled("VolumeLimitScaling")
         self._storage: StorageListers = handle.listers.storage
         self._volumes = CSIVolumes(self._storage)
         self._attached = AttachedVolumes(handle.snapshot, self._storage, self._volumes)
@@ -89,12 +91,12 @@ class NodeVolumeLimits:
     # --- preparing ----------------------------------------------------------------------------------------------------
 
     def class_key(self, pod: Pod) -> Hashable:
-        if not pod.spec.volumes or not _counts(pod):
+        if not pod.spec.volumes or not may_use_csi(pod):
             return None
         return (self._storage.version, *self._needs(pod))
 
     def compile(self, pod: Pod, snapshot: Snapshot) -> LimitsState | None:
-        if not pod.spec.volumes or not _counts(pod):
+        if not pod.spec.volumes or not may_use_csi(pod):
             return None
         return LimitsState(*self._needs(pod))
 
@@ -173,7 +175,7 @@ class NodeVolumeLimits:
             return codes, open_mask
         attached = self._attached
         open_mask[:] = True
-        for name in needs.drivers:
+        for name in needs.drivers if self._needs_drivers else ():
             driver = self._storage.csi_drivers.get(name)
             if driver is not None and driver.spec.prevent_pod_scheduling_if_missing:
                 missing = open_mask & ~attached.installed(name)[index]
@@ -225,7 +227,7 @@ class NodeVolumeLimits:
 
     def detail(self, pod: Pod, row: int | None) -> str:
         """Say of each driver without room how many volumes it has, gets and can have."""
-        if row is None or not _counts(pod):
+        if row is None or not may_use_csi(pod):
             return ""
         needs = self._needs(pod)[0 if self._attached.has_csi_node[row] else 1]
         there = self._attached.with_pods(row, self._handle.snapshot.pods_on(row).values())
@@ -238,10 +240,5 @@ class NodeVolumeLimits:
                 parts.append(f"{driver}: {there.counts[driver]} attached and {count} new, at most {limit}")
         return "; ".join(parts)
 
-
-def _counts(pod: Pod) -> bool:
-    """Tell whether some volume of a pod may be a CSI driver's (CSILimits.PreFilter)."""
-    return any(
-        volume.persistent_volume_claim is not None or volume.ephemeral is not None or in_tree_plugin(volume)
-        for volume in pod.spec.volumes
-    )
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        return events_of_limits()

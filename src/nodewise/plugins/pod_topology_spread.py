@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import msgspec
 import numpy as np
 
-from nodewise.api.objects import Pod
+from nodewise.api.objects import Pod, TopologySpreadConstraint
 from nodewise.api.selectors import NOTHING
 from nodewise.config.arguments import PodTopologySpreadArgs
 from nodewise.errors import SelectorError
+from nodewise.framework.events import ClusterEventWithHint
 from nodewise.framework.node_selector import required_affinity_key
 from nodewise.framework.plugin import Handle, PodsChange, PreFilterResult, Rejections
 from nodewise.framework.status import Status
 from nodewise.plugins.default_spread_constraints import NO_SIBLINGS, DefaultSelectors
 from nodewise.plugins.pod_topology_spread_filter import MISSING_LABEL, DomainLimit, HardSpread, codes_of
+from nodewise.plugins.pod_topology_spread_hints import SpreadHints
 from nodewise.plugins.pod_topology_spread_score import SoftSpread, SpreadScores, normalize
 from nodewise.plugins.spread_constraints import (
     HARD,
@@ -101,6 +103,8 @@ class PodTopologySpread:
         self._hard_defaults = tuple(with_selector(c, NOTHING) for c in defaults if c.when_unsatisfiable == HARD)
         self._soft_defaults = tuple(with_selector(c, NOTHING) for c in defaults if c.when_unsatisfiable == SOFT)
         self._has_defaults = bool(defaults)
+        self._reads_label_keys = handle.feature_gates.enabled("MatchLabelKeysInPodTopologySpread")
+        self._compares = handle.feature_gates.enabled("TaintTolerationComparisonOperators")
         self._selectors = DefaultSelectors(handle.listers)
         self._own: dict[Hashable, PodConstraints] = {}
         self._defaulted: dict[int, PodConstraints] = {}
@@ -124,7 +128,7 @@ class PodTopologySpread:
         constraints = self._constraints_of(pod)
         if constraints is None:
             return None
-        inclusion = NodeInclusion.of(pod)
+        inclusion = NodeInclusion.of(pod, comparison_operators=self._compares)
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
         columns, pods = snapshot.columns, snapshot.pods
         hard: HardSpread | None = None
@@ -149,6 +153,8 @@ class PodTopologySpread:
         """Return a pod's own constraints, or else the profile's defaults; None: no constraint applies."""
         own = pod.spec.topology_spread_constraints
         if own:
+            if not self._reads_label_keys:
+                own = tuple(msgspec.structs.replace(constraint, match_label_keys=()) for constraint in own)
             labels = pod.metadata.labels
             read = tuple([(k, labels[k]) for c in own for k in c.match_label_keys if k in labels])
             key = (msgspec.json.encode(own), read)
@@ -156,7 +162,7 @@ class PodTopologySpread:
             if found is None:
                 if len(self._own) >= _MAX_REMEMBERED:
                     self._own.clear()
-                found = self._own[key] = _read_own(pod, key)
+                found = self._own[key] = _read_own(own, labels, key)
             return found if found.hard or found.soft or found.error else None
         if not self._has_defaults:
             return None
@@ -215,15 +221,32 @@ class PodTopologySpread:
     def pre_score(self, state: SpreadState, columns: Columns, feasible: BoolArray) -> SpreadScores | None:
         return state.soft.scores(feasible) if state.soft is not None else None
 
+    def on_empty_nodes(self, state: SpreadState) -> SpreadState:
+        """Return the state for nodes that an extender sent back, without the pods on them."""
+        return replace(state, soft=state.soft.on_empty_nodes() if state.soft is not None else None)
+
     def score(self, state: SpreadScores, columns: Columns, rows: Rows) -> IntArray:
         return state.raw[rows]
 
     def normalize(self, state: SpreadScores, scores: IntArray) -> IntArray:
         return normalize(state, scores)
 
+    # --- waiting ------------------------------------------------------------------------------------------------------
 
-def _read_own(pod: Pod, key: Hashable) -> PodConstraints:
-    own, labels = pod.spec.topology_spread_constraints, pod.metadata.labels
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        return SpreadHints(self._hard_constraints_of).events_to_register()
+
+    def _hard_constraints_of(self, pod: Pod) -> tuple[SpreadConstraint, ...]:
+        """Return what a pod is filtered by; SelectorError when it cannot be read."""
+        constraints = self._constraints_of(pod)
+        if constraints is None:
+            return ()
+        if constraints.error:
+            raise SelectorError(constraints.error)
+        return constraints.hard
+
+
+def _read_own(own: tuple[TopologySpreadConstraint, ...], labels: Mapping[str, str], key: Hashable) -> PodConstraints:
     try:
         hard = read_constraints(own, HARD, labels)
     except SelectorError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -113,6 +114,12 @@ class _Domains:
         self.n_domains = int(np.count_nonzero(is_registered))
         self._registered = None if self.n_domains == n_values else np.flatnonzero(is_registered)
 
+    def with_counts(self, counts: DomainCounts) -> _Domains:
+        """Return the same domains with other counts, which are not live."""
+        other = _Domains(self.constraint, counts, self.self_match)
+        other.eligible, other.n_domains, other._registered = self.eligible, self.n_domains, self._registered
+        return other
+
     def lowest(self) -> Lowest:
         if self._lowest_version != self.counts.version:
             self._lowest = self._find_lowest()
@@ -194,12 +201,15 @@ class HardSpread:
         return self._codes
 
     def limits_with(self, change: PodsChange) -> tuple[DomainLimit, ...]:
-        """Return how full domains may be with other pods on one row (AddPod, RemovePod).
+        """Return how full domains may be with other pods on one row, or less pods on others (AddPod, RemovePod).
 
         QUIRK: terminating pods, and pods under an empty selector, are not counted but are added and taken away.
         """
         limits = list(self.limits())
         for i, domains in enumerate(self._domains):
+            if change.elsewhere:
+                domains = self._without(domains, change.elsewhere)
+                limits[i] = domains.limit()
             if not domains.eligible[change.row]:
                 continue
             delta = self._n_matching(domains, change.added) - self._n_matching(domains, change.removed)
@@ -207,6 +217,15 @@ class HardSpread:
                 key = domains.constraint.topology_key
                 limits[i] = domains.limit(int(self._columns.label(key)[change.row]), delta)
         return tuple(limits)
+
+    def _without(self, domains: _Domains, gone: tuple[tuple[int, PodInfo], ...]) -> _Domains:
+        """Return the domains of a constraint without some pods."""
+        ids = self._columns.label(domains.constraint.topology_key)
+        deltas: Counter[int] = Counter()
+        for row, pod in gone:
+            if domains.eligible[row]:
+                deltas[int(ids[row])] -= self._n_matching(domains, (pod,))
+        return domains.with_counts(domains.counts.changed_by(deltas))
 
     def _n_matching(self, domains: _Domains, pods: tuple[PodInfo, ...]) -> int:
         selector = domains.constraint.selector

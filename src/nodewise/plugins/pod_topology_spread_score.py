@@ -159,6 +159,8 @@ class SoftSpread:
     ----------
     requires_all : bool
         Whether nodes that lack some topology key are left out; not so with the system's default constraints.
+    counts_on_nodes : bool
+        Whether constraints by hostname count the pods on the nodes; else they take these for empty.
     """
 
     def __init__(
@@ -170,8 +172,11 @@ class SoftSpread:
         requires_all: bool,
         columns: NodeTable,
         pods: PodTable,
+        counts_on_nodes: bool = True,
     ) -> None:
         self._constraints = constraints
+        self._namespace = namespace
+        self._pods = pods
         self._inclusion = inclusion
         self._requires_all = requires_all
         self._columns = columns
@@ -182,13 +187,25 @@ class SoftSpread:
         self._feasible_version = 0
         self._n_scored = 0
         self._terms: tuple[_NodeCounts | _ZoneCounts, ...] = tuple(
-            _NodeCounts(c, columns, _node_counts(c, namespace, pods))
+            _NodeCounts(c, columns, _node_counts(c, namespace, pods) if counts_on_nodes else None)
             if c.is_by_hostname
             else _ZoneCounts(c, columns, namespace, pods)
             for c in constraints
         )
         self._scores = SpreadScores(np.zeros(0, np.int64), None)
         self._scores_token: tuple[int, ...] = ()
+
+    def on_empty_nodes(self) -> SoftSpread:
+        """Return the same constraints where the nodes themselves have no pods; those of domains stay."""
+        return SoftSpread(
+            self._constraints,
+            namespace=self._namespace,
+            inclusion=self._inclusion,
+            requires_all=self._requires_all,
+            columns=self._columns,
+            pods=self._pods,
+            counts_on_nodes=False,
+        )
 
     def scores(self, feasible: BoolArray) -> SpreadScores:
         """Return the raw scores of all rows, given which are feasible (PreScore and Score)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,24 @@ from nodewise.api.resources import CPU, EPHEMERAL_STORAGE, MEMORY, is_scalar_res
 from nodewise.config.arguments import ResourceSpec, ScoringStrategy, UtilizationShapePoint
 from nodewise.errors import NodewiseError
 from nodewise.framework.plugin import MAX_NODE_SCORE
-from nodewise.state.columns import CPU_ROW, EPHEMERAL_STORAGE_ROW, MEMORY_ROW, Columns, IntArray, Rows
+from nodewise.state.columns import (
+    CPU_ROW,
+    EPHEMERAL_STORAGE_ROW,
+    LARGEST_PLAIN,
+    MEMORY_ROW,
+    Columns,
+    FloatArray,
+    IntArray,
+    Rows,
+)
 
-FloatArray = NDArray[np.float64]
+Number = TypeVar("Number", np.int64, np.float64)
 
 FIRST_CLASS_ROWS: Mapping[str, int] = {
     CPU: CPU_ROW,
     MEMORY: MEMORY_ROW,
     EPHEMERAL_STORAGE: EPHEMERAL_STORAGE_ROW,
 }
-LARGEST_EXACT = 2**53 // MAX_NODE_SCORE
-"""Up to here a percentage is exact in float64, and far from overflow in int64."""
 _CPU_AND_MEMORY_ROWS = (CPU_ROW, MEMORY_ROW)
 _SHAPE_SCALE = 10  # a shape's scores go from 0 to 10
 _MAX_UTILIZATION = 100
@@ -77,11 +84,11 @@ class ScoredAmounts:
             for name in self.names
         ]
 
-    def block(self, table: IntArray, resources: Sequence[int], rows: Rows) -> IntArray:
+    def block(self, table: NDArray[Number], resources: Sequence[int], rows: Rows) -> NDArray[Number]:
         """Return the resources' part of a table, `(n_resources, n)`; not to be changed."""
         if self.is_cpu_and_memory:
             return table[:2, rows]
-        part: IntArray = table[np.array(resources, np.intp)][:, rows]
+        part: NDArray[Number] = table[np.array(resources, np.intp)][:, rows]
         return part
 
 
@@ -105,6 +112,10 @@ class Strategy(Protocol):
         """
         ...
 
+    def plain_scores(self, used: IntArray, allocatable: FloatArray, weights: Sequence[int]) -> IntArray:
+        """Return the same where all amounts are plain: from 0, or 1 for allocatable, to LARGEST_PLAIN."""
+        ...
+
     def score(self, used: Sequence[int], allocatable: Sequence[int], weights: Sequence[int]) -> int:
         """Return one node's score."""
         ...
@@ -117,6 +128,10 @@ class LeastAllocated:
         free = np.minimum(used, allocatable, out=used)
         np.subtract(allocatable, free, out=free)
         return _weighted_means(free, allocatable, weights)
+
+    def plain_scores(self, used: IntArray, allocatable: FloatArray, weights: Sequence[int]) -> IntArray:
+        free = allocatable - used
+        return _plain_weighted_means(np.maximum(free, 0.0, out=free), allocatable, weights)
 
     def score(self, used: Sequence[int], allocatable: Sequence[int], weights: Sequence[int]) -> int:
         total = weight_sum = 0
@@ -133,6 +148,9 @@ class MostAllocated:
 
     def scores(self, used: IntArray, allocatable: IntArray, weights: Sequence[int]) -> IntArray:
         return _weighted_means(np.minimum(used, allocatable, out=used), allocatable, weights)
+
+    def plain_scores(self, used: IntArray, allocatable: FloatArray, weights: Sequence[int]) -> IntArray:
+        return _plain_weighted_means(np.minimum(used, allocatable), allocatable, weights)
 
     def score(self, used: Sequence[int], allocatable: Sequence[int], weights: Sequence[int]) -> int:
         total = weight_sum = 0
@@ -151,9 +169,21 @@ class RequestedToCapacityRatio:
         self._score_of = np.array(heights, np.int64)
 
     def scores(self, used: IntArray, allocatable: IntArray, weights: Sequence[int]) -> IntArray:
-        utilization = percent(np.minimum(used, allocatable, out=used), allocatable).astype(np.int64)
-        parts = self._score_of[utilization.clip(0, _MAX_UTILIZATION)]
+        utilization = percent(np.minimum(used, allocatable, out=used), allocatable)
+        parts = self._heights(utilization.clip(0, _MAX_UTILIZATION))
         parts[allocatable == 0] = 0
+        return self._means(parts, weights)
+
+    def plain_scores(self, used: IntArray, allocatable: FloatArray, weights: Sequence[int]) -> IntArray:
+        utilization = _plain_percent(np.minimum(used, allocatable), allocatable)
+        return self._means(self._heights(utilization), weights)
+
+    def _heights(self, utilization: FloatArray) -> IntArray:
+        heights: IntArray = self._score_of[utilization.astype(np.intp)]
+        return heights
+
+    @staticmethod
+    def _means(parts: IntArray, weights: Sequence[int]) -> IntArray:
         by_resource = np.array(weights, np.int64)[:, np.newaxis]
         total = (parts * by_resource).sum(axis=0)
         # A resource that scores 0 has no say.
@@ -202,16 +232,25 @@ def percent(part: IntArray, whole: IntArray) -> FloatArray:
     (..., n) float64
         Whole numbers.
     """
-    if part.max(initial=0) > LARGEST_EXACT:
+    if part.max(initial=0) > LARGEST_PLAIN:
         return trunc_div(part * MAX_NODE_SCORE, np.maximum(whole, 1)).astype(np.float64)
-    divisor = whole.astype(np.float64)
-    if whole.min(initial=1) < 1:
-        np.maximum(divisor, 1.0, out=divisor)
+    return _plain_percent(part.astype(np.float64), np.maximum(whole, 1).astype(np.float64))
+
+
+def _plain_percent(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Return `part * 100 / whole`, truncated; `part` is overwritten.
+
+    Parameters
+    ----------
+    part : (..., n) float64
+        Whole numbers, 0..LARGEST_PLAIN.
+    whole : (..., n) float64
+        Whole numbers from 1 on.
+    """
     # The float quotient of two whole numbers below 2^53 never rounds up to the next whole number.
-    result = part.astype(np.float64)
-    result *= MAX_NODE_SCORE
-    result /= divisor
-    return np.floor(result, out=result)
+    part *= MAX_NODE_SCORE
+    part /= whole
+    return np.floor(part, out=part)
 
 
 def trunc_div(numerator: IntArray, denominator: IntArray) -> IntArray:
@@ -235,18 +274,22 @@ def _weighted_means(part: IntArray, allocatable: IntArray, weights: Sequence[int
     (n,) int64
     """
     percentages = percent(part, allocatable)
-    if allocatable.min(initial=1) > 0:
-        total = percentages[0] if weights[0] == 1 else percentages[0] * weights[0]
-        for percentage, weight in zip(percentages[1:], weights[1:], strict=True):
-            total += percentage if weight == 1 else percentage * weight
-        total /= sum(weights)
-        means: IntArray = total.astype(np.int64)
-        return means
     has = allocatable != 0
     by_resource = np.array(weights, np.int64)[:, np.newaxis]
     sums = (percentages.astype(np.int64) * has * by_resource).sum(axis=0)
     weight_sums: IntArray = np.maximum((has * by_resource).sum(axis=0), 1)
     return trunc_div(sums, weight_sums)
+
+
+def _plain_weighted_means(part: FloatArray, allocatable: FloatArray, weights: Sequence[int]) -> IntArray:
+    """Return the same of plain amounts, which every node has of every resource; `part` is overwritten."""
+    percentages = _plain_percent(part, allocatable)
+    total = percentages[0] if weights[0] == 1 else percentages[0] * weights[0]
+    for percentage, weight in zip(percentages[1:], weights[1:], strict=True):
+        total += percentage if weight == 1 else percentage * weight
+    total /= sum(weights)
+    means: IntArray = total.astype(np.int64)
+    return means
 
 
 def on_line(shape: Sequence[UtilizationShapePoint], utilization: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from nodewise.api.objects import Pod
+from nodewise.framework.events import ActionType, ClusterEventWithHint, EventResource, always_queue, register
 from nodewise.framework.plugin import Handle
 from nodewise.framework.status import SUCCESS, Status
 
@@ -23,3 +24,6 @@ class SchedulingGates:
         if not gates:
             return SUCCESS
         return Status.unresolvable(f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]")
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        return [register(EventResource.TARGET_POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, always_queue)]

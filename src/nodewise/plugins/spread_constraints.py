@@ -89,19 +89,34 @@ def _selector(constraint: TopologySpreadConstraint, labels: Mapping[str, str]) -
 class NodeInclusion:
     """Which nodes count for constraints of a pod (matchNodeInclusionPolicies)."""
 
-    __slots__ = ("_affinity", "_affinity_mask", "_affinity_version", "_taints_mask", "_taints_version", "_tolerations")
+    __slots__ = (
+        "_affinity",
+        "_affinity_mask",
+        "_affinity_version",
+        "_compares",
+        "_taints_mask",
+        "_taints_version",
+        "_tolerations",
+    )
 
-    def __init__(self, affinity: RequiredNodeAffinity | None, tolerations: tuple[Toleration, ...]) -> None:
+    def __init__(
+        self,
+        affinity: RequiredNodeAffinity | None,
+        tolerations: tuple[Toleration, ...],
+        *,
+        comparison_operators: bool = False,
+    ) -> None:
         self._affinity = affinity
         self._tolerations = tolerations
+        self._compares = comparison_operators
         self._affinity_version = self._taints_version = -1
         self._affinity_mask: BoolArray = np.zeros(0, bool)
         self._taints_mask: BoolArray = np.zeros(0, bool)
 
     @classmethod
-    def of(cls, pod: Pod) -> NodeInclusion:
+    def of(cls, pod: Pod, *, comparison_operators: bool = False) -> NodeInclusion:
         """Read the parts of a pod that the policies are about."""
-        return cls(RequiredNodeAffinity.of(pod), pod.spec.tolerations)
+        return cls(RequiredNodeAffinity.of(pod), pod.spec.tolerations, comparison_operators=comparison_operators)
 
     def restrict(self, mask: BoolArray, columns: NodeTable, constraint: SpreadConstraint) -> BoolArray:
         """Return the rows of a mask that count for a constraint, (n_rows,) bool."""
@@ -113,7 +128,10 @@ class NodeInclusion:
             mask = mask & self._affinity_mask
         if constraint.honors_taints:
             if self._taints_version != columns.node_version:
-                tolerated = [untolerated_taint(self._tolerations, t) is None for t in columns.taint_sets.values]
+                tolerated = [
+                    untolerated_taint(self._tolerations, taints, comparison_operators=self._compares) is None
+                    for taints in columns.taint_sets.values
+                ]
                 self._taints_mask = np.array(tolerated, bool)[columns.taint_set]
                 self._taints_version = columns.node_version
             mask = mask & self._taints_mask

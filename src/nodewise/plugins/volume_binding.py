@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Awaitable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,10 +11,13 @@ import numpy as np
 
 from nodewise.api.objects import NodeSelector, Pod, replace
 from nodewise.api.storage import STORAGE, ClaimReference, PersistentVolume, PersistentVolumeClaim
-from nodewise.config.arguments import VolumeBindingArgs
+from nodewise.config.arguments import VolumeBindingArgs, with_defaults
 from nodewise.framework.cycle_state import CycleState, StateKey
+from nodewise.framework.events import ClusterEventWithHint
+from nodewise.framework.object_writer import writing
 from nodewise.framework.plugin import Handle, PreFilterResult, Rejections
 from nodewise.framework.status import SUCCESS, Status
+from nodewise.plugins.volume_binding_hints import events_of_binding
 from nodewise.plugins.volume_capacity_score import CapacityScore
 from nodewise.state.columns import Columns, IntArray, Rows
 from nodewise.state.dirty_log import Reads
@@ -34,6 +37,7 @@ from nodewise.volumes.csi_migration import in_tree_plugin
 from nodewise.volumes.details import binding_detail
 from nodewise.volumes.matching import NONE, is_for
 from nodewise.volumes.pod_claims import SELECTED_NODE, PodClaims, claims_of, is_any_unbound
+from nodewise.volumes.prebinding import Prebinding, VolumesToBind
 
 REASONS = {
     NODE_CONFLICT: "node(s) didn't match PersistentVolume's node affinity",
@@ -55,17 +59,18 @@ class BindingState:
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """What a decision made the scheduler assume: names of volumes and keys of claims."""
+    """What a decision made the scheduler assume: names of volumes and keys of claims, and what is to be written."""
 
     volumes: tuple[str, ...]
     claims: tuple[str, ...]
+    wanted: VolumesToBind
 
 
 ASSUMED = StateKey[Assumed]("VolumeBinding/assumed")
 
 
 class VolumeBinding:
-    """Plugin VolumeBinding, with StorageCapacityScoring on as it is by default."""
+    """Plugin VolumeBinding; without the feature gate StorageCapacityScoring it gives no scores."""
 
     name: ClassVar[str] = "VolumeBinding"
     reads: ClassVar[Reads] = Reads.NODE
@@ -75,7 +80,10 @@ class VolumeBinding:
         self._handle = handle
         self._storage = AssumedStorage(handle.listers.storage)
         self._judges_nodes = True
-        self._score = CapacityScore((args if args is not None else VolumeBindingArgs()).shape)
+        gates = handle.feature_gates
+        args = with_defaults(args or VolumeBindingArgs(), gates)
+        self._timeout_s = float(args.bind_timeout_seconds)
+        self._score = CapacityScore(args.shape or ()) if gates.enabled("StorageCapacityScoring") else None
         self._selectors: Interner[NodeSelector] = Interner()
         self._affinity_of: dict[str, tuple[PersistentVolume, int | None]] = {}
 
@@ -162,11 +170,16 @@ class VolumeBinding:
     def detail(self, pod: Pod, row: int | None) -> str:
         return binding_detail(pod, self._storage, self._handle.snapshot.columns, row)
 
-    def score(self, state: BindingState, columns: Columns, rows: Rows) -> IntArray:
+    def score(self, state: BindingState, columns: Columns, rows: Rows) -> IntArray | None:
         """Rate nodes by how much of their storage would be used (VolumeBinding.Score)."""
+        if self._score is None:
+            return None
         if state.binding is None or not state.binding.has_delayed or not self._judges_nodes:
             return np.zeros(len(columns.alive[rows]), np.int64)
         return self._score.of(state.binding, state.binding.judge(columns, rows))
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        return events_of_binding()
 
     # --- deciding -----------------------------------------------------------------------------------------------------
 
@@ -182,21 +195,24 @@ class VolumeBinding:
         binding = PodBinding(claims, self._storage)
         bindings = binding.judge(columns, np.array([row], np.intp))
         assumed_volumes: list[str] = []
+        wanted_volumes: list[tuple[PersistentVolume, PersistentVolumeClaim]] = []
         for claim, numbers in bindings.static:
             if numbers[0] != NONE:
                 volume = binding.volumes[int(numbers[0])].volume
                 bound = _bound_to(volume, claim)
+                wanted_volumes.append((bound, claim))
                 if bound is not volume:
                     self._storage.assume_volume(bound)
                     assumed_volumes.append(bound.metadata.name)
-        assumed_claims: list[str] = []
+        wanted_claims: list[PersistentVolumeClaim] = []
         for provision in bindings.provisions:
             if provision.needed[0]:
                 annotations = {**provision.claim.metadata.annotations, SELECTED_NODE: node_name}
                 metadata = replace(provision.claim.metadata, annotations=annotations)
-                self._storage.assume_claim(replace(provision.claim, metadata=metadata))
-                assumed_claims.append(provision.claim.key)
-        state.write(ASSUMED, Assumed(tuple(assumed_volumes), tuple(assumed_claims)))
+                wanted_claims.append(replace(provision.claim, metadata=metadata))
+                self._storage.assume_claim(wanted_claims[-1])
+        keys = tuple([claim.key for claim in wanted_claims])
+        state.write(ASSUMED, Assumed(tuple(assumed_volumes), keys, VolumesToBind(wanted_volumes, wanted_claims)))
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
@@ -208,9 +224,14 @@ class VolumeBinding:
             for key in assumed.claims:
                 self._storage.restore_claim(key)
 
-    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Have nothing to write: in this process what is assumed is what is."""
-        return SUCCESS
+    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | Awaitable[Status]:
+        """Write what was assumed and wait until it is so; without an API server what is assumed is what is."""
+        assumed = state.read(ASSUMED)
+        handle = writing(self._handle) if assumed is not None else None
+        if assumed is None or handle is None:
+            return SUCCESS
+        prebinding = Prebinding(handle, self._storage.api, self._handle.snapshot, self._timeout_s)
+        return prebinding.run(assumed.wanted, pod, node_name)
 
 
 def _bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:

@@ -9,16 +9,25 @@ from typing import ClassVar
 import numpy as np
 
 from nodewise.api.objects import Pod
-from nodewise.api.storage import READ_WRITE_ONCE_POD
+from nodewise.api.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim
+from nodewise.framework.events import (
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    register,
+)
 from nodewise.framework.plugin import Handle, PodsChange, PreFilterResult, Rejections
 from nodewise.framework.status import Status
 from nodewise.state.columns import Columns, Rows
 from nodewise.state.dirty_log import Reads
-from nodewise.state.pod_info import PodInfo
+from nodewise.state.pod_info import PodInfo, pvc_keys
 from nodewise.state.snapshot import Snapshot
 from nodewise.state.storage_listers import StorageListers
 from nodewise.volumes.inline_disks import DisksInUse, DiskUse, clash, disk_uses, has_inline_disk, uses_of
-from nodewise.volumes.pod_claims import not_found
+from nodewise.volumes.pod_claims import not_found, refers_to
 
 DISK_TAKEN, CLAIM_TAKEN = 1, 2
 REJECTIONS = {
@@ -117,7 +126,8 @@ class VolumeRestrictions:
         return REJECTIONS[code]
 
     def with_pods(self, state: RestrictionsState, columns: Columns, change: PodsChange) -> RestrictionsState:
-        n_users = state.n_users + _n_uses(state.own_claims, change.added) - _n_uses(state.own_claims, change.removed)
+        gone = [*change.removed, *(pod for _, pod in change.elsewhere)]
+        n_users = state.n_users + _n_uses(state.own_claims, change.added) - _n_uses(state.own_claims, gone)
         change = change if state.change is None else state.change.then(change)
         pods = dict(self._handle.snapshot.pods_on(change.row))
         for pod in change.removed:
@@ -140,6 +150,27 @@ class VolumeRestrictions:
         namespace = pod.metadata.namespace
         used = [name for name in state.own_claims if self._handle.snapshot.is_pvc_used(f"{namespace}/{name}")]
         return ", ".join(f"claim {name}" for name in sorted(used))
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        return [
+            register(EventResource.ASSIGNED_POD, ActionType.DELETE, after_pod_deletion),
+            register(EventResource.NODE, ActionType.ADD),
+            register(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, after_claim_addition),
+        ]
+
+
+def after_pod_deletion(pod: Pod, old: Pod, new: None) -> QueueingHint:
+    """Queue when the deleted pod, of the same namespace, had a disk that this one wants, or a claim of it."""
+    if old.metadata.namespace != pod.metadata.namespace:
+        return SKIP
+    if clash(disk_uses(pod), disk_uses(old)):
+        return QUEUE
+    return QUEUE if not set(pvc_keys(pod)).isdisjoint(pvc_keys(old)) else SKIP
+
+
+def after_claim_addition(pod: Pod, old: None, new: PersistentVolumeClaim) -> QueueingHint:
+    """Queue when a volume of the pod names the claim; one that is made for the pod does not count."""
+    return QUEUE if refers_to(pod, new, with_ephemeral=False) else SKIP
 
 
 def _n_uses(claim_names: frozenset[str], pods: Iterable[PodInfo]) -> int:

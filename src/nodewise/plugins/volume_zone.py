@@ -9,14 +9,23 @@ from typing import ClassVar
 import numpy as np
 
 from nodewise.api.objects import Pod
-from nodewise.api.storage import WAIT_FOR_FIRST_CONSUMER, PersistentVolume, PersistentVolumeClaim
+from nodewise.api.storage import WAIT_FOR_FIRST_CONSUMER, PersistentVolume, PersistentVolumeClaim, StorageClass
+from nodewise.framework.events import (
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    register,
+)
 from nodewise.framework.plugin import Handle, PreFilterResult, Rejections
 from nodewise.framework.status import Status
 from nodewise.state.columns import BoolArray, Columns, Rows
 from nodewise.state.dirty_log import Reads
 from nodewise.state.snapshot import Snapshot
 from nodewise.state.storage_listers import StorageListers
-from nodewise.volumes.pod_claims import not_found
+from nodewise.volumes.pod_claims import not_found, refers_to
 
 NO_ZONE = Status.unresolvable("node(s) had no available volume zone")
 _BETA_ZONE, _BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
@@ -128,6 +137,30 @@ class VolumeZone:
         if storage_class.volume_binding_mode is None:
             return f'VolumeBindingMode not set for StorageClass "{class_name}"'
         return "" if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else "PersistentVolume had no name"
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        add_or_update = ActionType.ADD | ActionType.UPDATE
+        return [
+            register(EventResource.STORAGE_CLASS, ActionType.ADD, after_class_addition),
+            register(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
+            register(EventResource.PERSISTENT_VOLUME_CLAIM, add_or_update, after_claim_change),
+            register(EventResource.PERSISTENT_VOLUME, add_or_update, after_volume_change),
+        ]
+
+
+def after_class_addition(pod: Pod, old: None, new: StorageClass) -> QueueingHint:
+    """Queue when claims of the class may wait for a pod."""
+    return QUEUE if new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else SKIP
+
+
+def after_claim_change(pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> QueueingHint:
+    """Queue when a volume of the pod names the claim; one that is made for the pod does not count."""
+    return QUEUE if refers_to(pod, new, with_ephemeral=False) else SKIP
+
+
+def after_volume_change(pod: Pod, old: PersistentVolume | None, new: PersistentVolume) -> QueueingHint:
+    """Queue when a volume is new, or says something else about its zones and regions."""
+    return QUEUE if old is None or _topologies(old) != _topologies(new) else SKIP
 
 
 def _topologies(volume: PersistentVolume) -> list[tuple[str, frozenset[str]]]:

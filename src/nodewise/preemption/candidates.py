@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from nodewise.framework.plugin import FilterVerdict
 from nodewise.framework.status import Code, Status
+from nodewise.preemption.group_victims import find_victims, lost_node, select_victims_and_groups
 from nodewise.preemption.pdb import BudgetIndex
 from nodewise.preemption.victims import NO_VICTIMS, Victims, select_victims
+from nodewise.state.pod_groups import PodGroupStates
 from nodewise.state.pod_info import PodInfo
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,17 +43,20 @@ class DryRun:
         By row, why evicting does not help there; rows without any pod of lower priority are only counted.
     n_without_victims : int
         Rows without any pod of lower priority (status NO_VICTIMS).
+    other_errors : list[str]
+        Errors that leave a row without a status.
     """
 
     candidates: list[Candidate] = field(default_factory=list)
     statuses: dict[int, Status] = field(default_factory=dict)
     n_without_victims: int = 0
+    other_errors: list[str] = field(default_factory=list)
 
     @property
     def errors(self) -> list[str]:
         """The messages of the errors met, each once."""
         messages = (status.message for status in self.statuses.values() if status.code is Code.ERROR)
-        return list(dict.fromkeys(messages))
+        return list(dict.fromkeys([*messages, *self.other_errors]))
 
 
 def preference(candidate: Candidate, now: datetime) -> Preference:
@@ -79,7 +84,13 @@ def pick_candidate(candidates: Iterable[Candidate], now: datetime) -> Candidate:
 
 
 def dry_run(
-    verdict: FilterVerdict, rows: Sequence[int], budgets: BudgetIndex, *, now: datetime, n_wanted: int
+    verdict: FilterVerdict,
+    rows: Sequence[int],
+    budgets: BudgetIndex,
+    *,
+    now: datetime,
+    n_wanted: int,
+    groups: PodGroupStates | None = None,
 ) -> DryRun:
     """Try evictions on nodes, in the order given, until enough candidates are found (DryRunPreemption).
 
@@ -91,11 +102,13 @@ def dry_run(
     now : datetime
     n_wanted : int
         Candidates to stop at, provided one of them breaks no disruption budget.
+    groups : PodGroupStates | None
+        Groups of pods, some of which are evicted as a whole; None: every pod is evicted on its own.
     """
     result = DryRun()
     is_any_clean = False
     for row in rows:
-        candidate = _try(verdict, row, budgets, now, result)
+        candidate = _try(verdict, row, budgets, now, result, groups)
         if candidate is None:
             continue
         is_any_clean |= candidate.victims.n_pdb_violations == 0
@@ -145,11 +158,25 @@ def _bound(verdict: FilterVerdict, row: int, lowest: int, now: datetime) -> Pref
     return 0, lowest, lowest + _PRIORITY_OFFSET, 1, -((latest - _EPOCH) // _MICROSECOND), name
 
 
-def _try(verdict: FilterVerdict, row: int, budgets: BudgetIndex, now: datetime, result: DryRun) -> Candidate | None:
-    name = verdict.snapshot.columns.names[row]
-    found = select_victims(
-        verdict.pod, _pods_on(verdict, row), verdict.what_if(row), budgets=budgets, now=now, node_name=name
-    )
+def _try(
+    verdict: FilterVerdict,
+    row: int,
+    budgets: BudgetIndex,
+    now: datetime,
+    result: DryRun,
+    groups: PodGroupStates | None = None,
+) -> Candidate | None:
+    pods, name, what_if = _pods_on(verdict, row), verdict.snapshot.columns.names[row], verdict.what_if(row)
+    if groups is None:
+        found = select_victims(verdict.pod, pods, what_if, budgets=budgets, now=now, node_name=name)
+    else:
+        snapshot = verdict.snapshot
+        victims = find_victims(pods, groups, now)
+        lost = lost_node(victims, snapshot)
+        if lost is not None:
+            result.other_errors.append(lost.message)
+            return None
+        found = select_victims_and_groups(verdict.pod, victims, what_if, row, budgets=budgets, snapshot=snapshot)
     if found is NO_VICTIMS:
         result.n_without_victims += 1
         return None

@@ -41,12 +41,12 @@ class BudgetIndex:
 
     def in_namespace(self, namespace: str) -> Sequence[Budget]:
         """Return the budgets of a namespace that can match a pod."""
-        if self._version != self._listers.version:
-            self._version = self._listers.version
+        if self._version != self._listers.budgets_version:
+            self._version = self._listers.budgets_version
             self._by_namespace = {}
         budgets = self._by_namespace.get(namespace)
         if budgets is None:
-            found = (_budget(pdb) for pdb in self._listers.pod_disruption_budgets.get(namespace, ()))
+            found = map(_budget, self._listers.pod_disruption_budgets.get(namespace, {}).values())
             budgets = self._by_namespace[namespace] = [budget for budget in found if budget is not None]
         return budgets
 
@@ -74,6 +74,11 @@ def split_by_budget(victims: Sequence[PodInfo], budgets: BudgetIndex) -> tuple[l
     for victim in victims:
         (violating if _is_violating(victim, budgets, used) else others).append(victim)
     return violating, others
+
+
+def n_violating(pods: Sequence[PodInfo], budgets: BudgetIndex, used: dict[int, int]) -> int:
+    """Return how many of some pods break a budget; `used` says what others took from each, by identity."""
+    return sum(_is_violating(pod, budgets, used) for pod in pods)
 
 
 def _is_violating(victim: PodInfo, budgets: BudgetIndex, used: dict[int, int]) -> bool:

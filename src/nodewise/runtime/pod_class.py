@@ -10,6 +10,7 @@ import numpy as np
 from nodewise.api.objects import Pod
 from nodewise.caches.lru import LRUCache
 from nodewise.framework.status import Code, Status
+from nodewise.runtime.plugin_timing import PluginTiming
 from nodewise.runtime.profile import Framework
 from nodewise.runtime.selection import RowArray
 from nodewise.runtime.views import SCALAR_ROWS, PluginView
@@ -20,7 +21,7 @@ from nodewise.state.snapshot import Snapshot
 ClassKey = tuple[Hashable, ...]
 FEW = 3
 """Rows are few when there are so many times more."""
-UNCHANGED = Window([], np.zeros(0, np.intp), 0, 0)
+UNCHANGED = Window(np.zeros(0, np.intp), 0, 0)
 
 
 class PodClass:
@@ -132,13 +133,13 @@ class PodClass:
                 passes &= codes == 0
             self._passes = passes
         elif len(window.rows) <= SCALAR_ROWS:
-            for row in window.rows:
-                self._passes[row] = alive[row] and not any(codes[row] for codes in rejecting)
+            for row in window.rows.tolist():
+                self._passes[row] = alive.item(row) and not any(codes.item(row) for codes in rejecting)
         else:
-            passes = alive[window.index]
+            passes = alive[window.rows]
             for codes in rejecting:
-                passes &= codes[window.index] == 0
-            self._passes[window.index] = passes
+                passes &= codes[window.rows] == 0
+            self._passes[window.rows] = passes
         return self._passes
 
     def base(self) -> IntArray:
@@ -164,15 +165,20 @@ class PodClass:
                 base += raw * weight if weight != 1 else raw
             self._base = base
         elif len(window.rows) <= SCALAR_ROWS:
-            for row in window.rows:
+            for row in window.rows.tolist():
                 self._base[row] = sum([raw.item(row) * weight for raw, weight in scores])
         else:
-            index = window.index
+            index = window.rows
             base = np.zeros(len(index), np.int64)
             for raw, weight in scores:
                 base += raw[index] * weight if weight != 1 else raw[index]
             self._base[index] = base
         return self._base
+
+    def time_scores(self, timing: PluginTiming) -> None:
+        """Bring the scores up to date that `base` is the sum of, one by one, unless only a few may be wanted."""
+        if not self._scored.is_far_behind(self.snapshot):
+            timing.scores(self._row_scores)
 
     def base_of(self, rows: RowArray) -> IntArray:
         """Return `base` of some rows; a few are scored by themselves where all would have to be scored anew."""
@@ -224,6 +230,11 @@ class PodClasses:
     """The pod classes of one profile, least recently used out by a byte budget.
 
     Views are shared: two classes whose pods have, say, the same tolerations have one TaintToleration view.
+
+    Attributes
+    ----------
+    n_compiled : int
+        How many classes were made so far.
     """
 
     def __init__(self, framework: Framework, snapshot: Snapshot, budget_bytes: int = 256 << 20) -> None:
@@ -235,16 +246,18 @@ class PodClasses:
             weakref.WeakValueDictionary() for _ in framework.compiling
         ]
         self._last_views: list[tuple[Hashable, PluginView] | None] = [None] * len(self._views)
+        self._class_keys = [plugin.class_key for plugin in framework.compiling]
         self._nbytes = 0
         self._n_views_made = 0
         self._listers_version = -1
+        self.n_compiled = 0
 
     def class_of(self, pod: Pod) -> PodClass:
         """Return the class of a pod, compiled if it is new."""
         if self._listers_version != self.snapshot.listers.version:
             self.clear()
             self._listers_version = self.snapshot.listers.version
-        key: ClassKey = tuple([plugin.class_key(pod) for plugin in self.framework.compiling])
+        key: ClassKey = tuple([class_key(pod) for class_key in self._class_keys])
         found = self._classes.get(key)
         if found is not None:
             return found
@@ -258,6 +271,7 @@ class PodClasses:
         ]
         made = PodClass(self.framework, self.snapshot, views)
         self._classes.add(key, made)
+        self.n_compiled += 1
         # A row takes 9 bytes in the class, and 16 in each view that no older class had.
         made.nbytes = self.snapshot.columns.n_rows * (9 + 16 * (self._n_views_made - n_new)) + 2_000
         self._nbytes += made.nbytes
@@ -276,6 +290,11 @@ class PodClasses:
 
     def __len__(self) -> int:
         return len(self._classes)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the classes take."""
+        return self._nbytes
 
     def _view(self, position: int, key: Hashable, pod: Pod) -> PluginView:
         views = self._views[position]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import overload
 
 import numpy as np
@@ -13,6 +13,7 @@ from nodewise.state.columns import BoolArray, IntArray
 
 MIN_FEASIBLE_NODES_TO_FIND = 100
 MIN_FEASIBLE_NODES_PERCENTAGE = 5
+_RANDOM_BITS = 63
 RowArray = np.ndarray[tuple[int], np.dtype[np.intp]]
 
 
@@ -82,7 +83,15 @@ class Selector:
         """Whether, where nothing scores, the search ends with the first feasible node (Scheduler.hasScoring)."""
         return self.tie_break is TieBreak.KUBE
 
-    def select(self, found: RowArray, totals: IntArray, name_rank: IntArray, *, rows_are_by_name: bool = False) -> int:
+    def select(
+        self,
+        found: RowArray,
+        totals: IntArray,
+        name_rank: IntArray,
+        *,
+        rows_are_by_name: bool = False,
+        randomized: BoolArray | None = None,
+    ) -> int:
         """Return the row to take.
 
         Parameters
@@ -95,42 +104,57 @@ class Selector:
             Positions of the nodes' names in sorted order.
         rows_are_by_name : bool
             Whether names ascend with rows, and `found` too.
+        randomized : (m,) bool | None
+            Nodes that an extender scored: `kube` chooses among equals of these at random, as kube-scheduler does.
         """
         if self.tie_break is TieBreak.FIRST and rows_are_by_name:
             return int(found[totals.argmax()])
+        if self.tie_break is TieBreak.KUBE and randomized is not None and randomized.any():
+            keys = [
+                (total, self._generator.getrandbits(_RANDOM_BITS) if is_random else 0)
+                for total, is_random in zip(totals.tolist(), randomized.tolist(), strict=True)
+            ]
+            return int(found[heap_winner(keys)])
         if self.tie_break is TieBreak.KUBE:
-            return int(found[heap_winner(totals.tolist())])
+            return int(found[first_in_preorder(np.flatnonzero(totals == totals.max()))])
         best = found[totals == totals.max()]
+        if self.tie_break is TieBreak.ROUND_ROBIN:
+            # Counts decisions, those without equals too (lastNodeIndex of kube-scheduler 1.12).
+            position = self._counter % len(best)
+            self._counter += 1
+            return int(best[position])
         if len(best) == 1:
             return int(best[0])
         if self.tie_break is TieBreak.FIRST:
             return int(best[name_rank[best].argmin()])
-        if self.tie_break is TieBreak.RANDOM:
-            return int(best[self._generator.randrange(len(best))])
-        position = self._counter % len(best)
-        self._counter += 1
-        return int(best[position])
+        return int(best[self._generator.randrange(len(best))])
 
 
-def heap_winner(totals: Sequence[int]) -> int:
+def heap_winner(totals: Sequence[int] | Sequence[tuple[int, int]]) -> int:
     """Return the position that kube-scheduler's selectHost takes: the root of a binary max-heap built in place.
 
     Among equal top totals this is the first in a preorder walk of the heap's tree: a parent keeps its place unless a
     child is strictly better, and the left child goes first.
     """
     top = max(totals)
-    n = len(totals)
-    wins: list[int] = [0]
-    while wins:
-        position = wins.pop()
-        if totals[position] == top:
-            return position
-        left, right = 2 * position + 1, 2 * position + 2
-        if right < n:
-            wins.append(right)
-        if left < n:
-            wins.append(left)
-    raise AssertionError("a non-empty list has a top")
+    return first_in_preorder(np.array([position for position, total in enumerate(totals) if total == top], np.intp))
+
+
+def first_in_preorder(positions: RowArray) -> int:
+    """Return which position of a binary heap a preorder walk meets first.
+
+    Parameters
+    ----------
+    positions : (m,) intp
+        Ascending; children of p are 2p+1 and 2p+2.
+    """
+    if len(positions) == 1 or positions[0] == 0:
+        return int(positions[0])
+    # Numbered from 1, the binary digits behind the leading 1 are the way from the root: 0 is left, 1 is right. Filled
+    # up with zeros to one length, the smallest way is met first; of equals it is the shortest, which stands first.
+    ways = positions + 1
+    n_digits = np.frexp(ways)[1]
+    return int(positions[(ways << (n_digits[-1] - n_digits)).argmin()])
 
 
 class BestNames(Sequence[str]):
@@ -150,6 +174,9 @@ class BestNames(Sequence[str]):
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
         return self._sorted()[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sorted())
 
     def __len__(self) -> int:
         return len(self._sorted())

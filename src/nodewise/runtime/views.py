@@ -16,12 +16,11 @@ from nodewise.state.dirty_log import NODE, ROW, Reads
 from nodewise.state.snapshot import Snapshot
 
 _NODE_SET = int(Reads.NODE_SET)
-SCALAR_ROWS = 6
-"""Up to so many changed rows are asked one by one, where the plugin can do that."""
-
-
-Changed = tuple[list[int], NDArray[np.intp]]
-"""Row numbers, as a list and as an array."""
+SCALAR_FILTER_ROWS = 12
+"""Up to so many changed rows are filtered one by one, where the plugin can do that: it is quicker than arrays."""
+SCALAR_ROWS = 4
+"""Up to so many changed rows are scored one by one, which takes longer than to filter them."""
+_SMALL_CODE = 1023
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +126,15 @@ class PluginView:
         if changed is None:
             self.codes = _writable(self.plugin.filter(self.state, columns, ALL_ROWS))
             self.rejecting = bool(self.codes.any())
-        elif changed[0]:
-            rows, index = changed
-            if len(rows) <= SCALAR_ROWS and self.traits.filters_rows:
-                for row in rows:
+        elif len(changed):
+            if len(changed) <= SCALAR_FILTER_ROWS and self.traits.filters_rows:
+                for row in changed.tolist():
                     code = self.plugin.filter_row(self.state, columns, row)
                     self.codes[row] = code
                     self.rejecting |= code != 0
             else:
-                codes = self.plugin.filter(self.state, columns, index)
-                self.codes[index] = codes
+                codes = self.plugin.filter(self.state, columns, changed)
+                self.codes[changed] = codes
                 self.rejecting = self.rejecting or bool(codes.any())
         self._filter_cursor = log.end
         self._filter_node_set = self.snapshot.node_set_version
@@ -160,16 +158,15 @@ class PluginView:
                 self.uniform = len(self.raw) > 0 and bool((self.raw == self.raw[0]).all())
             else:
                 self.may_be_invalid = is_out_of_range(self.raw)
-        elif changed[0] and self.raw is not None:
-            rows, index = changed
-            if len(rows) <= SCALAR_ROWS and self.traits.scores_rows:
-                for row in rows:
+        elif len(changed) and self.raw is not None:
+            if len(changed) <= SCALAR_ROWS and self.traits.scores_rows:
+                for row in changed.tolist():
                     score = self.plugin.score_row(self.state, columns, row)
                     self.raw[row] = score
                     self.may_be_invalid |= not 0 <= score <= MAX_NODE_SCORE
             else:
-                scores = self.plugin.score(self.state, columns, index)
-                self.raw[index] = scores
+                scores = self.plugin.score(self.state, columns, changed)
+                self.raw[changed] = scores
                 self.may_be_invalid = self.may_be_invalid or is_out_of_range(scores)
             self.uniform = False
         self._score_cursor = log.end
@@ -192,7 +189,7 @@ class PluginView:
         expected = (self.snapshot.columns.n_rows,)
         raise PluginError(f"plugin {self.plugin.name}: score returned shape {scores.shape}, expected {expected}")
 
-    def _changed_rows(self, cursor: int, node_set: int, known: int) -> Changed | None:
+    def _changed_rows(self, cursor: int, node_set: int, known: int) -> NDArray[np.intp] | None:
         snapshot = self.snapshot
         n_rows = snapshot.columns.n_rows
         if cursor < 0 or self.is_volatile or known != n_rows:
@@ -205,6 +202,15 @@ class PluginView:
 def is_out_of_range(scores: IntArray) -> bool:
     """Tell whether some score is not in 0..100; negative ones are huge when read without their sign."""
     return bool(scores.view(np.uint64).max(initial=0) > MAX_NODE_SCORE)
+
+
+def distinct_codes(codes: Rejections) -> list[int]:
+    """Return the values of an array that is not empty, ascending; quick where they are few and small."""
+    if (codes == codes[0]).all():
+        return [int(codes[0])]
+    is_small = codes.min() >= 0 and codes.max() <= _SMALL_CODE
+    distinct: list[int] = (np.bincount(codes).nonzero()[0] if is_small else np.unique(codes)).tolist()
+    return distinct
 
 
 def _writable(array: IntArray) -> IntArray:

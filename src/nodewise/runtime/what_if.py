@@ -27,18 +27,21 @@ class RowWhatIf:
         self._columns = WhatIfColumns(snapshot.columns, row)
         self._removed: dict[PodInfo, None] = {}
 
-    def failure(self, removed: Sequence[PodInfo]) -> Status | None:
+    def failure(self, removed: Sequence[PodInfo], elsewhere: Sequence[tuple[int, PodInfo]] = ()) -> Status | None:
         """Return the first failure with some pods gone, first with nominated pods in place, then without."""
-        if self._nominated:
-            failures = self.failures(removed=removed, added=self._nominated, first_only=True)
+        for added in (self._nominated, ()) if self._nominated else ((),):
+            failures = self.failures(removed=removed, added=added, elsewhere=elsewhere, first_only=True)
             for name, status in failures.items():
                 return status.by(name)
-        for name, status in self.failures(removed=removed, first_only=True).items():
-            return status.by(name)
         return None
 
     def failures(
-        self, *, removed: Sequence[PodInfo] = (), added: Sequence[PodInfo] = (), first_only: bool = False
+        self,
+        *,
+        removed: Sequence[PodInfo] = (),
+        added: Sequence[PodInfo] = (),
+        elsewhere: Sequence[tuple[int, PodInfo]] = (),
+        first_only: bool = False,
     ) -> dict[str, Status]:
         """Return what every filter that rejects the pod says, or only the first, in profile order."""
         columns = self._without(removed)
@@ -46,7 +49,7 @@ class RowWhatIf:
             columns = columns.copy()
             for pod in added:
                 columns.add(pod)
-        change = PodsChange(self._row, tuple(removed), tuple(added))
+        change = PodsChange(self._row, tuple(removed), tuple(added), tuple(elsewhere))
         found: dict[str, Status] = {}
         for view in self._class.filter_views:
             plugin, state = view.plugin, view.state

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from nodewise.config.errors import ConfigError
+from nodewise.config.extender_validation import with_ignored_resources
+from nodewise.config.missing_state import filter_failures, score_failure
 from nodewise.config.model import KubeSchedulerConfiguration, PluginRef, Plugins, Profile
-from nodewise.config.plugins import IN_TREE_POINTS, expand_profiles, in_tree_implements, needed_plugins
+from nodewise.config.plugins import IN_TREE_POINTS, Expanded, expand_profiles, in_tree_implements, needed_plugins
 from nodewise.errors import NodewiseError, PluginError
 from nodewise.framework.guard import describe, guarded
 from nodewise.framework.plugin import EXTENSION_POINTS
 from nodewise.framework.registry import Registry
+from nodewise.runtime.failing_filter import FailingFilter
 from nodewise.runtime.profile import Framework, implemented_points
 from nodewise.scheduler.handle import SchedulerHandle
+
+Placed = dict[str, list[tuple[Any, int]]]
+"""Plugins with their weights by extension point, in the order they run."""
 
 
 def build_frameworks(
@@ -36,9 +41,8 @@ def build_frameworks(
     ConfigError
         With kube-scheduler's text when the profiles do not fit together.
     """
-    if configuration.extenders:
-        raise ConfigError("extenders are not supported yet; remove `extenders` from the configuration")
-    profiles = tuple(_with_added(profile, added) for profile in configuration.profiles)
+    profiles = with_ignored_resources(configuration.profiles, configuration.extenders)
+    profiles = tuple(_with_added(profile, added) for profile in profiles)
     configuration = msgspec.structs.replace(configuration, profiles=profiles)
     made = {profile.scheduler_name: _make_plugins(profile, registry, handle) for profile in profiles}
     points_of = {name: implemented_points(plugin) for plugins in made.values() for name, plugin in plugins.items()}
@@ -50,20 +54,44 @@ def build_frameworks(
 
     frameworks: dict[str, Framework] = {}
     expanded = expand_profiles(configuration, tuple(EXTENSION_POINTS), implements, lambda name: name in registry)
+    has_capacity_score = handle.feature_gates.enabled("StorageCapacityScoring")
     for profile in profiles:
-        plugins = made[profile.scheduler_name]
-        placed = {
-            # An in-tree plugin may be allowed at a point where, built this way, it has nothing to do.
-            point: [(plugins[ref.name], ref.weight) for ref in refs if point in points_of[ref.name]]
-            for point, refs in expanded[profile.scheduler_name].items()
-        }
-        for name, plugin in plugins.items():
-            if name in IN_TREE_POINTS and hasattr(plugin, "placed"):
-                plugin.placed(frozenset(point for point, refs in placed.items() if any(plugin is p for p, _ in refs)))
+        placed = _placed(made[profile.scheduler_name], expanded[profile.scheduler_name], points_of)
+        named = {point: [ref.name for ref in refs] for point, refs in expanded[profile.scheduler_name].items()}
         frameworks[profile.scheduler_name] = Framework(
-            profile.scheduler_name, profile.percentage_of_nodes_to_score, placed
+            profile.scheduler_name,
+            profile.percentage_of_nodes_to_score,
+            _with_failing_filters(placed, named),
+            score_failure(named, () if has_capacity_score else ("VolumeBinding",)),
         )
     return frameworks
+
+
+def _placed(plugins: Mapping[str, Any], expanded: Expanded, points_of: Mapping[str, frozenset[str]]) -> Placed:
+    """Put a profile's plugins where they run, and tell those that want to know where that is."""
+    placed: Placed = {
+        # An in-tree plugin may be allowed at a point where, built this way, it has nothing to do.
+        point: [(plugins[ref.name], ref.weight) for ref in refs if point in points_of[ref.name]]
+        for point, refs in expanded.items()
+    }
+    for name, plugin in plugins.items():
+        if name in IN_TREE_POINTS and hasattr(plugin, "placed"):
+            plugin.placed(frozenset(point for point, refs in placed.items() if any(plugin is p for p, _ in refs)))
+    return placed
+
+
+def _with_failing_filters(placed: Placed, named: Mapping[str, Sequence[str]]) -> Placed:
+    """Replace the filters that lack their PreFilter: they fail on every node, as kube-scheduler's do."""
+    failing = {name: FailingFilter(name, text) for name, text in filter_failures(named).items()}
+    if not failing:
+        return placed
+    looking = ("preFilter", "filter", "preScore", "score")
+    kept = {
+        point: [(plugin, weight) for plugin, weight in refs if point not in looking or plugin.name not in failing]
+        for point, refs in placed.items()
+    }
+    kept["filter"] = [(failing.get(plugin.name, plugin), weight) for plugin, weight in placed["filter"]]
+    return kept
 
 
 def _with_added(profile: Profile, added: Sequence[str]) -> Profile:

@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from nodewise.api.objects import Pod
+from nodewise.api.objects import Pod, replace
 from nodewise.cluster.object_set import ObjectSet
+from nodewise.config.feature_gates import DEFAULT_GATES, FeatureGates
 from nodewise.config.model import KubeSchedulerConfiguration
+from nodewise.framework.pod_group_plugin import PodGroupInfo
 from nodewise.framework.registry import Registry
-from nodewise.framework.status import Status
-from nodewise.runtime.selection import Selector, TieBreak
-from nodewise.scheduler.frameworks import build_frameworks
-from nodewise.scheduler.handle import SchedulerHandle
+from nodewise.framework.status import Code, Status
+from nodewise.scheduler.assembly import SchedulerOptions, assemble_scheduler
+from nodewise.scheduler.pod_group_tree import build_tree, root_of_group
 from nodewise.scheduler.scheduler import Scheduler
-from nodewise.state.cache import SchedulerCache
+from nodewise.scheduler.tasks import run_without_waiting
 from nodewise.state.listers import Listers
+from nodewise.state.pod_groups import GroupKey, group_key_of
 from nodewise.state.pod_info import PodInfo
-from nodewise.state.snapshot import Snapshot
 
 FIRST_START = datetime(2026, 6, 1, tzinfo=UTC)
 """The start time of the first pod that is placed; later ones follow a second apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionOptions:
-    """How decisions are made.
-
-    Attributes
-    ----------
-    tie_break : TieBreak
-    seed : int
-        For random tie-breaks.
-    percentage_of_nodes_to_score : int | None
-        Overrides the configuration's values; None: these, or all nodes when they say nothing.
-    added_plugins : tuple[str, ...]
-        Names of plugins that run besides those that the profiles name.
-    """
-
-    tie_break: TieBreak = TieBreak.FIRST
-    seed: int = 0
-    percentage_of_nodes_to_score: int | None = None
-    added_plugins: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -59,6 +38,7 @@ class Session:
         Pods without a node that a profile is responsible for, in the order of the input.
     notes : list[str]
         What was left out.
+    feature_gates : FeatureGates
     """
 
     scheduler: Scheduler
@@ -66,19 +46,62 @@ class Session:
     waiting: list[PodInfo] = field(default_factory=list)
     pending: list[PodInfo] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    feature_gates: FeatureGates = DEFAULT_GATES
 
-    def queue_order(self) -> list[PodInfo]:
-        """Return the pending pods as the queue would hand them out: by the queue-sort plugin, then age, then input."""
+    def queue_order(self) -> Sequence[PodInfo | PodGroupInfo]:
+        """Return the pending pods as the queue would hand them out: by the queue-sort plugin, then age, then input.
+
+        Pods of a group are one entry, with the group's priority and the age of its oldest pod.
+        """
         sort = next(iter(self.scheduler.frameworks.values())).queue_sort
-        return sorted(self.pending, key=lambda pod: (sort.sort_key(pod.pod), _age(pod)))
+        groups = self.scheduler.cache.pod_groups
+        if groups is None:
+            return sorted(self.pending, key=lambda pod: (sort.sort_key(pod.pod), _age(pod)))
+        members: dict[GroupKey, list[PodInfo]] = {}
+        entries: dict[PodInfo | GroupKey, tuple[Pod, float]] = {}
+        for pod in sorted(self.pending, key=_age):
+            key = group_key_of(pod.pod)
+            root = root_of_group(groups, key) if key is not None else None
+            if key is None or root is None:
+                entries[pod] = (pod.pod, _age(pod))
+                continue
+            members.setdefault(key, []).append(pod)
+            if root not in entries:
+                group = groups.object(root)
+                priority = group.spec.priority if group is not None else None
+                entries[root] = (replace(pod.pod, spec=replace(pod.pod.spec, priority=priority or 0)), _age(pod))
+        for pods in members.values():
+            pods.sort(key=lambda pod: -pod.priority)
+        ordered = sorted(entries, key=lambda entry: (sort.sort_key(entries[entry][0]), entries[entry][1]))
+        return [entry if isinstance(entry, PodInfo) else build_tree(groups, entry, members) for entry in ordered]
+
+    def group_of(self, pod: PodInfo) -> PodGroupInfo | None:
+        """Return the tree of groups that a pending pod would be tried with; None: it is tried alone."""
+        for entry in self.queue_order() if group_key_of(pod.pod) is not None else ():
+            if isinstance(entry, PodGroupInfo) and pod in entry.unscheduled_pods():
+                return entry
+        return None
+
+    def is_left_out(self, pod: PodInfo) -> bool:
+        """Tell whether a pod is not tried since it is being deleted, and take a note of it."""
+        if pod.pod.is_terminating:
+            self.notes.append(f"Pod {pod.key}: left out, it is being deleted")
+        return pod.pod.is_terminating
 
     def place(self, pod: PodInfo, node_name: str, position: int) -> Status:
-        """Bind a pod: assumed, reserved and confirmed at once; what a Reserve plugin has against it is returned."""
-        status = self.scheduler.reserve(pod, node_name)
+        """Bind a pod: assumed, reserved and confirmed at once; what plugins have against it is returned.
+
+        A Permit plugin that wants to wait is not waited for: each pod is tried once, and time stands still.
+        """
+        reservation = self.scheduler.reservation(pod, node_name)
+        status = reservation.reserve()
         if not status.is_success:
             return status
-        status = self.scheduler.pre_bind(pod, node_name)
+        status = reservation.permit()
+        if status.is_success or status.code is Code.WAIT:
+            status = run_without_waiting(reservation.pre_bind())
         if not status.is_success:
+            reservation.unreserve()
             return status
         bound = pod.placed_on(node_name, FIRST_START + timedelta(seconds=position))
         self.scheduler.nominations.remove(pod.uid)
@@ -93,7 +116,7 @@ class Session:
 
 
 def open_session(
-    objects: ObjectSet, configuration: KubeSchedulerConfiguration, registry: Registry, options: SessionOptions
+    objects: ObjectSet, configuration: KubeSchedulerConfiguration, registry: Registry, options: SchedulerOptions
 ) -> Session:
     """Put a cluster's objects into a cache and a scheduler beside it.
 
@@ -103,34 +126,18 @@ def open_session(
         The configuration names plugins that do not exist, or does not fit together.
     """
     listers = Listers()
-    listers.fill(
-        namespaces=objects.namespaces.values(),
-        services=objects.services,
-        replication_controllers=objects.replication_controllers,
-        replica_sets=objects.replica_sets,
-        stateful_sets=objects.stateful_sets,
-        pod_disruption_budgets=objects.pod_disruption_budgets,
-        device_objects=objects.device_objects,
-        storage=objects.storage,
-    )
-    cache, snapshot = SchedulerCache(), Snapshot(listers)
-    for node in objects.nodes:
-        cache.add_node(node)
+    listers.fill(*objects.listed())
     now = _after_all(objects.pods)
-    handle = SchedulerHandle(listers, snapshot, now=lambda: now, bind=lambda pod, node_name: None)
-    frameworks = build_frameworks(configuration, registry, handle, options.added_plugins)
-    percentage = options.percentage_of_nodes_to_score
-    if percentage is None:
-        # kube-scheduler's 0, also its default, samples big clusters; here nothing is left out unless asked for.
-        percentage = configuration.percentage_of_nodes_to_score or 100
-    else:
-        for framework in frameworks.values():
-            framework.percentage_of_nodes_to_score = None
-    selector = Selector(options.tie_break, random.Random(options.seed))
-    scheduler = Scheduler(cache, snapshot, frameworks, selector, percentage)
-    handle.nominator = scheduler.nominations
-    session = Session(scheduler, listers)
-    # As an API server lists them: the order decides between equally important victims of preemption.
+    scheduler, _ = assemble_scheduler(listers, configuration, registry, options, lambda: now)
+    cache, snapshot = scheduler.cache, scheduler.snapshot
+    # As an API server lists them: the order decides where a search starts, and which of several sizes an image has.
+    for node in sorted(objects.nodes, key=lambda node: node.name):
+        cache.add_node(node)
+    session = Session(scheduler, listers, feature_gates=options.feature_gates)
+    if cache.pod_groups is not None:
+        for group in objects.pod_groups:
+            cache.pod_groups.put_group(group)
+    # And here between equally important victims of preemption.
     for pod in sorted(objects.pods, key=lambda pod: (pod.metadata.namespace, pod.metadata.name)):
         if pod.spec.node_name:
             cache.add_pod(PodInfo(pod))
@@ -139,16 +146,27 @@ def open_session(
             continue
         info = PodInfo(pod)
         session.waiting.append(info)
-        if pod.spec.scheduler_name not in frameworks:
+        if pod.spec.scheduler_name not in scheduler.frameworks:
             session.notes.append(f"Pod {pod.key}: left out, no profile for scheduler name {pod.spec.scheduler_name!r}")
             continue
         session.pending.append(info)
+        if cache.pod_groups is not None:
+            cache.pod_groups.add_pod(info)
         if pod.status.nominated_node_name:
             scheduler.nominations.add(info, pod.status.nominated_node_name)
     # The first update takes in every node and pod; decisions then only see what changed.
     snapshot.update(cache)
     snapshot.pods.settle()
     return session
+
+
+def pods_of(entries: Iterable[PodInfo | PodGroupInfo]) -> Iterator[PodInfo]:
+    """Yield the pods of entries of a queue, those of groups in the order in which they are tried."""
+    for entry in entries:
+        if isinstance(entry, PodInfo):
+            yield entry
+        else:
+            yield from entry.unscheduled_pods()
 
 
 def _age(pod: PodInfo) -> float:

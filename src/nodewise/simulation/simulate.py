@@ -2,49 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from nodewise.scheduler.scheduler import REASON_SCHEDULER_ERROR, REASON_UNSCHEDULABLE, Decision
-from nodewise.simulation.session import Session
+from nodewise.framework.pod_group_plugin import PodGroupInfo
+from nodewise.scheduler.scheduler import REASON_SCHEDULER_ERROR, Decision
+from nodewise.simulation.placement import REASON_GATED, Placement, failed_placement, not_tried
+from nodewise.simulation.pod_groups import place_group
+from nodewise.simulation.session import Session, pods_of
 from nodewise.state.pod_info import PodInfo
 
-REASON_GATED = "SchedulingGated"
-_PLUGINS_THAT_WAIT = frozenset({"DynamicResources"})
-"""Plugins that keep pods out of the queue though nobody gated them: until what they refer to is there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """What became of one pending pod.
-
-    Attributes
-    ----------
-    pod : str
-        `namespace/name`.
-    node : str | None
-    best : Sequence[str]
-        All nodes that shared the top total.
-    victims : tuple[str, ...]
-        Pods evicted for it.
-    reason : str | None
-        Why it has no node: Unschedulable, SchedulingGated, SchedulerError.
-    message : str
-        What the PodScheduled condition says; also set when preemption made room.
-    detail : str
-        What the condition does not say: gates, or why preemption did not help in the end.
-    error : str
-        What went wrong in a plugin, "" for nothing.
-    """
-
-    pod: str
-    node: str | None
-    best: Sequence[str] = ()
-    victims: tuple[str, ...] = ()
-    reason: str | None = None
-    message: str = ""
-    detail: str = ""
-    error: str = ""
+__all__ = ["REASON_GATED", "Placement", "simulate"]
 
 
 def simulate(session: Session, *, with_best: bool = True) -> Iterator[Placement]:
@@ -55,30 +22,28 @@ def simulate(session: Session, *, with_best: bool = True) -> Iterator[Placement]
     Placement
         As soon as it is decided, so that an interrupted run keeps what it has.
     """
-    for position, pod in enumerate(session.queue_order()):
-        if pod.pod.is_terminating:
-            session.notes.append(f"Pod {pod.key}: left out, it is being deleted")
-            continue
-        yield _try(session, pod, position, with_best=with_best)
+    entities = session.queue_order()
+    positions = {pod.uid: position for position, pod in enumerate(pods_of(entities))}
+    for entity in entities:
+        if isinstance(entity, PodGroupInfo):
+            yield from place_group(session, entity, positions, with_best=with_best)
+        elif not session.is_left_out(entity):
+            yield _try(session, entity, positions[entity.uid], with_best=with_best)
 
 
 def _try(session: Session, pod: PodInfo, position: int, *, with_best: bool) -> Placement:
     scheduler = session.scheduler
     status = scheduler.pre_enqueue(pod)
     if not status.is_success:
-        if not status.code.is_rejection:
-            return _failed(pod, status.message)
-        if status.plugin in _PLUGINS_THAT_WAIT:
-            return Placement(pod.key, None, reason=REASON_UNSCHEDULABLE, message=status.message)
-        return Placement(pod.key, None, reason=REASON_GATED, detail=status.message)
+        return not_tried(pod, status)
     decision = scheduler.schedule(pod, with_best=with_best)
     if decision.node_name is not None:
         status = session.place(pod, decision.node_name, position)
         if not status.is_success:
-            return _failed(pod, f"reserve: {status.message}")
+            return failed_placement(pod, status.message)
         return Placement(pod.key, decision.node_name, decision.best)
     if decision.reason == REASON_SCHEDULER_ERROR:
-        return _failed(pod, decision.message)
+        return failed_placement(pod, decision.message)
     result = decision.post_filter
     for effect in result.effects if result is not None else ():
         effect()
@@ -101,12 +66,8 @@ def _try(session: Session, pod: PodInfo, position: int, *, with_best: bool) -> P
         )
     status = session.place(pod, second.node_name, position)
     if not status.is_success:
-        return _failed(pod, f"reserve: {status.message}")
+        return failed_placement(pod, status.message)
     return Placement(pod.key, second.node_name, second.best, victims, message=decision.message)
-
-
-def _failed(pod: PodInfo, message: str) -> Placement:
-    return Placement(pod.key, None, reason=REASON_SCHEDULER_ERROR, message=message, error=message)
 
 
 def _try_nominated(session: Session, pod: PodInfo, node_name: str, *, with_best: bool) -> Decision:

@@ -15,6 +15,7 @@ from nodewise.state.cache_dump import CacheDump
 from nodewise.state.cached_nodes import CachedNodes
 from nodewise.state.log_message import LOGGER, LogMessage
 from nodewise.state.node_info import NodeInfo
+from nodewise.state.pod_groups import PodGroupStates
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.pod_states import (
     AssumedPodExpiry,
@@ -56,6 +57,8 @@ class SchedulerCache:
     nodes : CachedNodes
         Read it under the lock.
     counters : CacheCounters
+    pod_groups : PodGroupStates | None
+        Groups and their members; None while pod groups are off.
     """
 
     def __init__(self, *, expiry: AssumedPodExpiry | None = None, rules: CacheRules = CacheRules.KUBE_1_37) -> None:
@@ -63,6 +66,7 @@ class SchedulerCache:
         self.expiry = expiry
         self.nodes = CachedNodes()
         self.counters = CacheCounters()
+        self.pod_groups: PodGroupStates | None = None
         self._rules = rules
         self._pods: dict[str, PodInfo] = {}
         # By uid: when it expires; None while its binding goes on.
@@ -145,6 +149,8 @@ class SchedulerCache:
                 raise self._refusal(info, pod_states.KNOWN_SO_NOT_ASSUMED)
             self._place_locked(info)
             self._assumed[info.uid] = None
+            if self.pod_groups is not None:
+                self.pod_groups.assume_pod(info)
 
     def finish_binding(self, info: PodInfo, now_s: float) -> None:
         """Let the time of an assumed pod run: its binding has been sent; any other pod is no error."""
@@ -160,6 +166,8 @@ class SchedulerCache:
             expired = [self._pods[uid] for uid in over]
             for pod in expired:
                 self._displace_locked(pod)
+                if self.pod_groups is not None:
+                    self.pod_groups.forget_pod(pod)
                 self.counters.n_expired += 1
                 LOGGER.warning(LogMessage(f"Pod {pod.key} expired", podKey=pod.uid, node=pod.node_name))
         return expired
@@ -179,10 +187,15 @@ class SchedulerCache:
                 is_old = self._rules is CacheRules.KUBE_1_22
                 raise self._refusal(info, pod_states.NOT_ASSUMED_1_22 if is_old else pod_states.NOT_ASSUMED)
             self._displace_locked(known)
+            if self.pod_groups is not None:
+                self.pod_groups.forget_pod(known)
 
     def remove_assumed_pod(self, info: PodInfo) -> None:
         """Undo `assume_pod` for a pod that was deleted meanwhile."""
-        self.forget_pod(info)
+        with self.lock:
+            self.forget_pod(info)
+            if self.pod_groups is not None:
+                self.pod_groups.remove_pod(info)
 
     # --- pods, from the API -------------------------------------------------------------------------------------------
 
@@ -190,11 +203,13 @@ class SchedulerCache:
         """Count in a pod that the API server says is on a node; this confirms an assumed pod, wherever it was."""
         with self.lock:
             known = self._pods.get(self._key_of(info))
+            if known is not None and info.uid not in self._assumed:
+                raise self._refusal(info, pod_states.ALREADY_ADDED)
+            if self.pod_groups is not None:
+                self.pod_groups.add_pod(info)
             if known is None:
                 self._place_locked(info)
                 return
-            if info.uid not in self._assumed:
-                raise self._refusal(info, pod_states.ALREADY_ADDED)
             if known is info and self.nodes.is_last_pod(info):
                 del self._assumed[info.uid]  # out and in again would change nothing
                 return
@@ -224,6 +239,8 @@ class SchedulerCache:
                 self._pods[new.uid] = new
             else:
                 self._displace_locked(known)
+            if self.pod_groups is not None:
+                self.pod_groups.update_pod(known, new)
             if known.node_name != new.node_name:
                 self.counters.n_moved += 1
                 self._log(logging.ERROR, "Pod updated on a different node than previously added to", new, known)
@@ -233,6 +250,8 @@ class SchedulerCache:
         self._log(logging.ERROR, "Pod was replaced by another one of its name, unseen", new, known or old)
         if known is not None:
             self._displace_locked(known)
+            if self.pod_groups is not None:
+                self.pod_groups.remove_pod(known)
         if new.node_name:
             self.add_pod(new)
 
@@ -243,6 +262,8 @@ class SchedulerCache:
             if known is None or (info.uid in self._assumed and self._rules is CacheRules.KUBE_1_22):
                 raise self._refusal(info, pod_states.REMOVAL_OF_UNKNOWN)
             self._displace_locked(known)
+            if self.pod_groups is not None:
+                self.pod_groups.remove_pod(known)
             if known.node_name != info.node_name:
                 self.counters.n_removed_elsewhere += 1
                 # Without a node it is the last version that the informer saw: a missed deletion.

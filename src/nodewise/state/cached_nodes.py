@@ -99,6 +99,16 @@ class CachedNodes:
         info.add_pod(new)
         self._touch(info, new, old)
 
+    def restore(self, before: NodeInfo) -> None:
+        """Give a node the pods back that a copy of its NodeInfo has, in their order."""
+        info = self.infos.get(before.name)
+        if info is None:
+            info = self.infos[before.name] = NodeInfo(before.name)
+        info.pods, info.requested = dict(before.pods), dict(before.requested)
+        info.non_zero_cpu_milli, info.non_zero_memory_bytes = before.non_zero_cpu_milli, before.non_zero_memory_bytes
+        info.used_ports, info.pvc_ref_counts = before.used_ports, before.pvc_ref_counts
+        self._touch(info)
+
     def is_last_pod(self, pod: PodInfo) -> bool:
         """Tell whether a pod is at the end of its node's list, where it would be if it came only now."""
         return next(reversed(self.infos[pod.node_name].pods)) == pod.uid

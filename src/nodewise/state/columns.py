@@ -14,6 +14,7 @@ from nodewise.state.interning import Interner
 from nodewise.state.pod_info import ANY_IP, HostPort
 
 IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 IdArray = NDArray[np.int32]
 BoolArray = NDArray[np.bool_]
 Rows = slice | NDArray[np.intp]
@@ -21,6 +22,8 @@ Rows = slice | NDArray[np.intp]
 
 CPU_ROW, MEMORY_ROW, EPHEMERAL_STORAGE_ROW, PODS_ROW = range(4)
 ALL_ROWS = slice(None)
+LARGEST_PLAIN = 2**53 // 100
+"""Up to here float64 holds a whole number and its hundredfold exactly, and int64 is far from overflow."""
 _INT64 = 2**63
 
 
@@ -37,6 +40,24 @@ class ImageColumns:
     def __init__(self, n_rows: int) -> None:
         self.size_bytes = np.zeros(n_rows, np.int64)
         self.n_nodes = np.zeros(n_rows, np.int64)
+
+
+class AllocatableFacts:
+    """What follows from `allocatable` alone, so that nobody has to look for it pod by pod.
+
+    Attributes
+    ----------
+    divisor : (n_resources, n_rows) float64
+        The amounts, to divide by: where one is not positive, 1.
+    is_plain : list[bool]
+        By resource: whether all amounts are positive and exact in float64, even when multiplied by 100.
+    """
+
+    __slots__ = ("divisor", "is_plain")
+
+    def __init__(self, allocatable: IntArray) -> None:
+        self.divisor: FloatArray = np.maximum(allocatable, 1).astype(np.float64)
+        self.is_plain = [bool(((amounts > 0) & (amounts <= LARGEST_PLAIN)).all()) for amounts in allocatable]
 
 
 class Columns:
@@ -80,6 +101,10 @@ class Columns:
     def resource_row(self, resource: str) -> int:
         """Return the first index of a resource in `allocatable` and `requested`."""
         raise NotImplementedError
+
+    def allocatable_facts(self) -> AllocatableFacts:
+        """Return what follows from `allocatable`: the same object as long as no amount there changes."""
+        return AllocatableFacts(self.allocatable)
 
     def label(self, key: str) -> IdArray:
         """Return the ids of the nodes' values of a label, -1 where absent; ids index `label_values(key)`."""
@@ -171,6 +196,8 @@ class NodeTable(Columns):
             "free": np.zeros((self._n_resources, self.capacity), np.int64),
             "min_priority": np.full(self.capacity, np.iinfo(np.int64).max, np.int64),
         }
+        self._facts: AllocatableFacts | None = None
+        self._facts_of: tuple[int, tuple[int, ...]] = (0, ())
         self._labels: dict[str, _LabelColumn] = {}
         self._images: dict[str, ImageColumns] = {}
         self._ports: dict[tuple[str, int], dict[int, set[str]]] = {}
@@ -197,6 +224,12 @@ class NodeTable(Columns):
             self.publish()
         self._share_cells()
         return row
+
+    def allocatable_facts(self) -> AllocatableFacts:
+        now = (self.node_version, self.allocatable.shape)
+        if self._facts is None or self._facts_of != now:
+            self._facts, self._facts_of = AllocatableFacts(self.allocatable), now
+        return self._facts
 
     def label(self, key: str) -> IdArray:
         view = self.label_views.get(key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,6 +96,15 @@ class DomainCounts:
             return True
         inside = self._slots >= 0
         return any(bool((counts.by_row(len(inside))[inside] != 0).any()) for counts, _ in self._parts)
+
+    def changed_by(self, deltas: Mapping[int, int]) -> DomainCounts:
+        """Return counts that are not live, with other sums for some domains; that of -1 does not matter."""
+        other = DomainCounts(self.key, ())
+        other.table = self.table.copy()
+        for domain, delta in deltas.items():
+            if domain >= 0:
+                other.table[domain] += delta
+        return other
 
     def as_table(self, changed: int = -1, delta: int = 0) -> DomainTable:
         """Return the sums for reading, one of them changed."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from nodewise.api.devices import DeviceObject
+from nodewise.api.devices import DeviceClass, DeviceObject
 from nodewise.api.objects import (
     Namespace,
     PodDisruptionBudget,
@@ -17,56 +18,111 @@ from nodewise.api.storage import StorageObject
 from nodewise.state.device_listers import DeviceListers
 from nodewise.state.storage_listers import StorageListers
 
+ListedObject = (
+    Namespace
+    | Service
+    | ReplicationController
+    | ReplicaSet
+    | StatefulSet
+    | PodDisruptionBudget
+    | StorageObject
+    | DeviceObject
+)
+"""What `Listers` holds."""
 _NO_LABELS: Mapping[str, str] = {}
+_Namespaced = dict[str, dict[str, Any]]
 
 
 class Listers:
     """Objects by namespace and name.
 
-    `version` grows with every change; what a plugin derives from listers it keeps only for one version. Volumes and
-    claims are in `storage`, which has its own.
+    Volumes and claims are in `storage`, devices in `devices`; both have versions of their own.
+
+    Attributes
+    ----------
+    version : int
+        Grows when something changes that answers about nodes depend on: labels of namespaces, selectors, device
+        classes. What a plugin derives from these it keeps only for one version.
+    budgets_version : int
+        Grows when disruption budgets change.
     """
 
     def __init__(self) -> None:
         self.version = 0
+        self.budgets_version = 0
         self.storage = StorageListers()
-        self.namespaces: dict[str, Namespace] = {}
-        self.services: dict[str, list[Service]] = {}
-        self.replication_controllers: dict[tuple[str, str], ReplicationController] = {}
-        self.replica_sets: dict[tuple[str, str], ReplicaSet] = {}
-        self.stateful_sets: dict[tuple[str, str], StatefulSet] = {}
-        self.pod_disruption_budgets: dict[str, list[PodDisruptionBudget]] = {}
         self.devices = DeviceListers()
+        self.namespaces: dict[str, Namespace] = {}
+        self.services: dict[str, dict[str, Service]] = {}
+        self.replication_controllers: dict[str, dict[str, ReplicationController]] = {}
+        self.replica_sets: dict[str, dict[str, ReplicaSet]] = {}
+        self.stateful_sets: dict[str, dict[str, StatefulSet]] = {}
+        self.pod_disruption_budgets: dict[str, dict[str, PodDisruptionBudget]] = {}
 
     def namespace_labels(self, name: str) -> Mapping[str, str]:
         """Return the labels of a namespace; none when it does not exist."""
         namespace = self.namespaces.get(name)
         return namespace.metadata.labels if namespace is not None else _NO_LABELS
 
-    def fill(
-        self,
-        *,
-        namespaces: Iterable[Namespace] = (),
-        services: Iterable[Service] = (),
-        replication_controllers: Iterable[ReplicationController] = (),
-        replica_sets: Iterable[ReplicaSet] = (),
-        stateful_sets: Iterable[StatefulSet] = (),
-        pod_disruption_budgets: Iterable[PodDisruptionBudget] = (),
-        device_objects: Iterable[DeviceObject] = (),
-        storage: Iterable[StorageObject] = (),
-    ) -> None:
-        """Add objects."""
-        self.version += 1
-        self.storage.fill(storage)
-        self.namespaces.update((ns.metadata.name, ns) for ns in namespaces)
-        for service in services:
-            self.services.setdefault(service.metadata.namespace, []).append(service)
-        for rc in replication_controllers:
-            self.replication_controllers[rc.metadata.namespace, rc.metadata.name] = rc
-        for rs in replica_sets:
-            self.replica_sets[rs.metadata.namespace, rs.metadata.name] = rs
-        for sts in stateful_sets:
-            self.stateful_sets[sts.metadata.namespace, sts.metadata.name] = sts
-        for pdb in pod_disruption_budgets:
-            self.pod_disruption_budgets.setdefault(pdb.metadata.namespace, []).append(pdb)
-        self.devices.fill(device_objects)
+    def fill(self, *groups: Iterable[ListedObject]) -> None:
+        """Add objects, or replace older ones."""
+        for objects in groups:
+            for obj in objects:
+                self.put(obj)
+
+    def put(self, obj: ListedObject) -> None:
+        """Add an object, or replace an older one."""
+        if isinstance(obj, StorageObject):
+            self.storage.put(obj)
+        elif isinstance(obj, DeviceObject):
+            self.devices.put(obj)
+            self.version += isinstance(obj, DeviceClass)
+        elif isinstance(obj, Namespace):
+            old = self.namespaces.get(obj.metadata.name)
+            self.namespaces[obj.metadata.name] = obj
+            self.version += old is None or old.metadata.labels != obj.metadata.labels
+        elif isinstance(obj, PodDisruptionBudget):
+            _put(self.pod_disruption_budgets, obj)
+            self.budgets_version += 1
+        else:
+            before = _put(self._store_of(obj), obj)
+            self.version += before is None or before.spec.selector != obj.spec.selector
+
+    def remove(self, obj: ListedObject) -> None:
+        """Remove an object, found by its namespace and name; one that is not there is no error."""
+        if isinstance(obj, StorageObject):
+            self.storage.remove(obj)
+        elif isinstance(obj, DeviceObject):
+            self.devices.remove(obj)
+            self.version += isinstance(obj, DeviceClass)
+        elif isinstance(obj, Namespace):
+            self.version += self.namespaces.pop(obj.metadata.name, None) is not None
+        elif isinstance(obj, PodDisruptionBudget):
+            _drop(self.pod_disruption_budgets, obj)
+            self.budgets_version += 1
+        else:
+            _drop(self._store_of(obj), obj)
+            self.version += 1
+
+    def _store_of(self, obj: Service | ReplicationController | ReplicaSet | StatefulSet) -> _Namespaced:
+        stores: dict[type, _Namespaced] = {
+            Service: self.services,
+            ReplicationController: self.replication_controllers,
+            ReplicaSet: self.replica_sets,
+            StatefulSet: self.stateful_sets,
+        }
+        return stores[type(obj)]
+
+
+def _put(store: _Namespaced, obj: Any) -> Any | None:
+    in_namespace = store.setdefault(obj.metadata.namespace, {})
+    before = in_namespace.get(obj.metadata.name)
+    in_namespace[obj.metadata.name] = obj
+    return before
+
+
+def _drop(store: _Namespaced, obj: Any) -> None:
+    in_namespace = store.get(obj.metadata.namespace, {})
+    in_namespace.pop(obj.metadata.name, None)
+    if not in_namespace:
+        store.pop(obj.metadata.namespace, None)

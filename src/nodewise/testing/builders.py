@@ -28,10 +28,12 @@ from nodewise.api.objects import (
     Taint,
     Toleration,
 )
+from nodewise.config.feature_gates import DEFAULT_GATES, FeatureGates
 from nodewise.framework.status import SUCCESS, Status
-from nodewise.runtime.nominator import Nominations
+from nodewise.queue.nominator import Nominations
 from nodewise.state.cache import SchedulerCache
 from nodewise.state.listers import Listers
+from nodewise.state.pod_groups import PodGroupStates
 from nodewise.state.pod_info import PodInfo
 from nodewise.state.snapshot import Snapshot
 
@@ -185,11 +187,15 @@ class FakeHandle:
     1
     """
 
-    def __init__(self, snapshot: Snapshot | None = None, time: datetime = TEST_TIME) -> None:
+    def __init__(
+        self, snapshot: Snapshot | None = None, time: datetime = TEST_TIME, feature_gates: FeatureGates = DEFAULT_GATES
+    ) -> None:
         self.snapshot = snapshot or make_snapshot([])
         self.time = time
         self.nominator = Nominations()
         self.bound: list[tuple[str, str]] = []
+        self.feature_gates = feature_gates
+        self.pod_groups: PodGroupStates | None = None
 
     @property
     def listers(self) -> Listers:
@@ -198,6 +204,6 @@ class FakeHandle:
     def now(self) -> datetime:
         return self.time
 
-    def bind(self, pod: PodInfo, node_name: str) -> Status:
+    async def bind(self, pod: PodInfo, node_name: str) -> Status:
         self.bound.append((pod.key, node_name))
         return SUCCESS

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from nodewise.api.objects import Pod
-from nodewise.errors import NodewiseError
 from nodewise.framework.node_plugin import adapt
 from nodewise.framework.plugin import EXTENSION_POINTS, MAX_NODE_SCORE, CompilingPlugin, PodsChange, PreFilterResult
 from nodewise.framework.status import Code, Status
@@ -25,6 +24,8 @@ from nodewise.state.pod_info import PodInfo
 from nodewise.state.snapshot import Snapshot
 from nodewise.state.what_if import WhatIfColumns
 from nodewise.testing.builders import FakeHandle, make_cache
+from nodewise.testing.check_events import check_events
+from nodewise.testing.plugin_check_error import PluginCheckError as PluginCheckError
 from nodewise.testing.samples import (
     Cluster,
     sample_clusters,
@@ -35,10 +36,6 @@ from nodewise.testing.samples import (
 )
 
 COLUMNS = ("alive", "allocatable", "requested", "non_zero", "unschedulable", "taint_set", "feature_set", "name_rank")
-
-
-class PluginCheckError(AssertionError, NodewiseError):
-    """A plugin does not keep to what its extension points ask."""
 
 
 Plugin = Any
@@ -72,11 +69,13 @@ def check_plugin(
         raise PluginCheckError(f"{some!r} has no name")
     if not any(isinstance(some, protocol) for protocol in EXTENSION_POINTS.values()):
         raise PluginCheckError(f"{name} takes part at no extension point: {', '.join(EXTENSION_POINTS)}")
+    pods = list(sample_pods() if pods is None else pods)
+    if hasattr(some, "events_to_register"):
+        check_events(some, pods)
     if not isinstance(some, CompilingPlugin):
         return
     if not isinstance(some.reads, Reads):
         raise PluginCheckError(f"{name}: reads is {some.reads!r}, expected Reads")
-    pods = list(sample_pods() if pods is None else pods)
     clusters = list(sample_clusters() if clusters is None else clusters)
     for cluster in clusters:
         _check_answers(make, cluster, pods)
@@ -296,7 +295,7 @@ def _untouched(reads: Reads, snapshot: Snapshot, cursor: int, *, node_set: int) 
         return []
     dirty = snapshot.log.since(cursor, int(reads & ROW), snapshot.columns.n_rows)
     alive = np.flatnonzero(snapshot.columns.alive).tolist()
-    return [] if dirty is None else sorted(set(alive) - set(dirty[0]))
+    return [] if dirty is None else sorted(set(alive) - set(dirty.tolist()))
 
 
 def _change(

@@ -131,7 +131,7 @@ class AttachedVolumes:
         if len(self.has_limits) < columns.n_rows:
             self._grow(columns.capacity)
         changed = log.since(self._cursor, NODE | PODS, max(16, columns.n_rows // 4)) if self._cursor >= 0 else None
-        rows = range(columns.n_rows) if changed is None else changed[0]
+        rows = range(columns.n_rows) if changed is None else changed.tolist()
         for row in rows:
             self._write_csi_node(row)
             self._write_volumes(row)

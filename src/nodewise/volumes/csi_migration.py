@@ -10,7 +10,9 @@ from nodewise.api.meta import NodeSelector, NodeSelectorRequirement, NodeSelecto
 from nodewise.api.objects import Volume, replace
 from nodewise.api.storage import CSINode, PersistentVolume, PersistentVolumeSpec
 
-_MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
+MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
+"""The annotation of a CSINode that lists them."""
+
 _ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 _BETA_ZONE, _BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
 _ZONE_DELIMITER = "__"
@@ -73,7 +75,7 @@ def is_migrated_on(plugin: str, csi_node: CSINode | None) -> bool:
     """Tell whether a node's annotation says that it has moved a plugin to CSI (isPluginMigratedToCSIOnNode)."""
     if csi_node is None:
         return False
-    return plugin in csi_node.metadata.annotations.get(_MIGRATED_PLUGINS, "").split(",")
+    return plugin in csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(",")
 
 
 def translated_inline(volume: Volume) -> CSIVolume:
@@ -88,6 +90,18 @@ def translated_inline(volume: Volume) -> CSIVolume:
         disk = volume.gce_persistent_disk.pd_name
         return CSIVolume(CSI_DRIVER[plugin], f"projects/{_UNSPECIFIED}/zones/{_UNSPECIFIED}/disks/{disk}")
     return CSIVolume(CSI_DRIVER[plugin], _handle(volume))
+
+
+def driver_of_inline(volume: Volume) -> str:
+    """Return the CSI driver that has a pod's own in-tree volume now.
+
+    Raises
+    ------
+    TranslationError
+        When the volume has no CSI form.
+    """
+    plugin = in_tree_plugin(volume)
+    return translated_inline(volume).driver if plugin in ALWAYS_MIGRATED else CSI_DRIVER[plugin]
 
 
 def translated_volume(volume: PersistentVolume) -> CSIVolume:

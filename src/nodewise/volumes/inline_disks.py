@@ -65,7 +65,7 @@ class DisksInUse:
         if self._cursor == log.end:
             return
         changed = log.since(self._cursor, PODS, max(16, columns.n_rows // 4)) if self._cursor >= 0 else None
-        for row in range(columns.n_rows) if changed is None else changed[0]:
+        for row in range(columns.n_rows) if changed is None else changed.tolist():
             self._write(row)
         self._cursor = log.end
 

@@ -38,6 +38,15 @@ def used_claim(pod: Pod, volume: Volume) -> tuple[str, bool] | None:
     return None
 
 
+def refers_to(pod: Pod, claim: PersistentVolumeClaim, *, with_ephemeral: bool) -> bool:
+    """Tell whether a volume of the pod uses a claim; those made for the pod count only `with_ephemeral`."""
+    if claim.metadata.namespace != pod.metadata.namespace:
+        return False
+    used = (used_claim(pod, volume) for volume in pod.spec.volumes)
+    name = claim.metadata.name
+    return any(found is not None and found[0] == name and (with_ephemeral or not found[1]) for found in used)
+
+
 def ephemeral_claim_name(pod_name: str, volume_name: str) -> str:
     """Return the name of the claim that is made for a generic ephemeral volume."""
     return f"{pod_name}-{volume_name}"

@@ -7,7 +7,8 @@ from typing import Any
 
 from nodewise.api.devices import DeviceAttribute, DeviceCapacity
 from nodewise.api.quantity import parse_quantity
-from nodewise.devices.cel.values import CelError, DefaultMap, parse_semver
+from nodewise.devices.cel.semantic_versions import parse_semver
+from nodewise.devices.cel.values import CelError, DefaultMap, StringMap
 
 
 def device_value(
@@ -23,17 +24,17 @@ def device_value(
     values: dict[str, Any] = {}
     for name, attribute in attributes.items():
         domain, identifier = _qualified(name, driver)
-        values.setdefault(domain, {})[identifier] = _attribute_value(name, attribute)
+        values.setdefault(domain, StringMap())[identifier] = _attribute_value(name, attribute)
     amounts: dict[str, Any] = {}
     for name, amount in capacity.items():
         domain, identifier = _qualified(name, driver)
-        amounts.setdefault(domain, {})[identifier] = parse_quantity(amount.value)
-    return {
-        "driver": driver,
-        "allowMultipleAllocations": is_shared,
-        "attributes": DefaultMap(values),
-        "capacity": DefaultMap(amounts),
-    }
+        amounts.setdefault(domain, StringMap())[identifier] = parse_quantity(amount.value)
+    return StringMap(
+        driver=driver,
+        allowMultipleAllocations=is_shared,
+        attributes=DefaultMap(values),
+        capacity=DefaultMap(amounts),
+    )
 
 
 def _qualified(name: str, driver: str) -> tuple[str, str]:
@@ -55,6 +56,6 @@ def _attribute_value(name: str, attribute: DeviceAttribute) -> Any:
                 return value
         if attribute.version_value is not None:
             return parse_semver(attribute.version_value)
-    except CelError as error:
+    except ValueError as error:
         raise CelError(f"attribute {name}: parse semantic version: {error}") from error
     raise CelError(f"attribute {name}: unsupported attribute value")

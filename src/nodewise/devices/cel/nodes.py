@@ -1,13 +1,14 @@
-"""A checked CEL expression as a tree, read from the protobuf form in which the library hands it out.
+"""A parsed CEL expression as a tree, read from the protobuf form in which the library hands it out.
 
-Field numbers are those of `cel.expr.CheckedExpr` and `cel.expr.Expr`; they are part of the language's published
+Field numbers are those of `cel.expr.ParsedExpr` and `cel.expr.Expr`; they are part of the language's published
 schema and do not change.
 """
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from nodewise.devices.cel.values import Uint
 from nodewise.errors import NodewiseError
 
 
-class CheckedExprError(NodewiseError):
+class ParsedExprError(NodewiseError):
     """The library's form of an expression is not what its schema says."""
 
 
@@ -23,6 +24,7 @@ class CheckedExprError(NodewiseError):
 class Constant:
     """A literal."""
 
+    expr_id: int
     value: Any
 
 
@@ -30,6 +32,7 @@ class Constant:
 class Ident:
     """A variable or a type's name."""
 
+    expr_id: int
     name: str
 
 
@@ -37,15 +40,17 @@ class Ident:
 class Select:
     """`operand.field`, or with `is_test` the question `has(operand.field)`."""
 
+    expr_id: int
     operand: Node
     field: str
-    is_test: bool
+    is_test: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """A function, an operator, or a method when there is a target."""
 
+    expr_id: int
     function: str
     target: Node | None
     args: tuple[Node, ...]
@@ -55,22 +60,41 @@ class Call:
 class ListNode:
     """A list literal; `optional` are the positions whose optional elements may be left out."""
 
+    expr_id: int
     elements: tuple[Node, ...]
-    optional: frozenset[int]
+    optional: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class MapNode:
     """A map literal, as (key, value, is_optional)."""
 
+    expr_id: int
     entries: tuple[tuple[Node, Node, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Comprehension:
-    """A loop, which is what `all`, `exists`, `map`, `filter` and `cel.bind` are expanded to."""
+class Message:
+    """A message literal, such as `Name{field: 1}`, as (id of the field, field, value)."""
 
+    expr_id: int
+    name: str
+    fields: tuple[tuple[int, str, Node], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """A loop, which is what `all`, `exists`, `map`, `filter` and `cel.bind` are expanded to.
+
+    Attributes
+    ----------
+    iter_var, second_var : str
+        Without a second variable: element of a list, key of a map. With one: index and element, or key and value.
+    """
+
+    expr_id: int
     iter_var: str
+    second_var: str
     iter_range: Node
     accu_var: str
     accu_init: Node
@@ -79,19 +103,87 @@ class Comprehension:
     result: Node
 
 
-Node = Constant | Ident | Select | Call | ListNode | MapNode | Comprehension
+Node = Constant | Ident | Select | Call | ListNode | MapNode | Message | Comprehension
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A parsed expression.
+
+    Attributes
+    ----------
+    text : str
+        As written.
+    positions : dict[int, int]
+        Offset into the text of every node, by its id.
+    infinite : tuple[int, ...]
+        Ids of literals that are too large for a double.
+    """
+
+    text: str
+    root: Node
+    positions: dict[int, int]
+    infinite: tuple[int, ...] = ()
+
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
-def read_checked(data: bytes) -> Node:
-    """Return the tree of a serialized CheckedExpr, which the library wraps in a google.protobuf.Any."""
+def read_parsed(data: bytes, text: str) -> Parsed:
+    """Return the tree of a serialized ParsedExpr, which the library wraps in a google.protobuf.Any.
+
+    Raises
+    ------
+    ParsedExprError
+        The bytes are something else.
+    """
     fields = dict(_fields(data))
-    if fields.get(1, b"").endswith(b"CheckedExpr"):
+    if fields.get(1, b"").endswith(b"ParsedExpr"):
         fields = dict(_fields(fields[2]))
-    if 4 in fields:
-        return _expr(fields[4])
-    raise CheckedExprError("a checked CEL expression has no expression in it")
+    if 2 not in fields:
+        raise ParsedExprError("a parsed CEL expression has no expression in it")
+    root = _expr(fields[2])
+    return Parsed(text, root, _positions(fields.get(3, b"")), tuple(_infinite_literals(root)))
+
+
+def _infinite_literals(root: Node) -> Iterator[int]:
+    for node in walk(root):
+        if isinstance(node, Constant) and isinstance(node.value, float) and math.isinf(node.value):
+            yield node.expr_id
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the parts of a node."""
+    if isinstance(node, Select):
+        return (node.operand,)
+    if isinstance(node, Call):
+        return node.args if node.target is None else (node.target, *node.args)
+    if isinstance(node, ListNode):
+        return node.elements
+    if isinstance(node, MapNode):
+        return tuple([part for key, value, _ in node.entries for part in (key, value)])
+    if isinstance(node, Message):
+        return tuple([value for _, _, value in node.fields])
+    if isinstance(node, Comprehension):
+        return (node.iter_range, node.accu_init, node.condition, node.step, node.result)
+    return ()
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """Give a node and all nodes in it."""
+    yield root
+    for child in children(root):
+        yield from walk(child)
+
+
+def _positions(data: bytes) -> dict[int, int]:
+    """Read the positions of a cel.expr.SourceInfo."""
+    found: dict[int, int] = {}
+    for number, value in _fields(data):
+        if number == 4:
+            entry = dict(_fields(value))
+            found[entry.get(1, 0)] = entry.get(2, 0)
+    return found
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
@@ -110,7 +202,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
             width = 8 if kind == _FIXED64 else 4
             value, position = data[position : position + width], position + width
         else:
-            raise CheckedExprError(f"wire type {kind} in a checked CEL expression, expected 0, 1, 2 or 5")
+            raise ParsedExprError(f"wire type {kind} in a parsed CEL expression, expected 0, 1, 2 or 5")
         yield number, value
 
 
@@ -126,52 +218,46 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _expr(data: bytes) -> Node:
+    expr_id = 0
+    body: Node | None = None
     for number, value in _fields(data):
-        reader = _READERS.get(number)
-        if reader is not None:
-            node: Node = reader(value)
-            return node
-    return Constant(None)
-
-
-def _constant(data: bytes) -> Constant:
-    for number, value in _fields(data):
-        if number == 1:
-            return Constant(None)
         if number == 2:
-            return Constant(bool(value))
-        if number == 3:
-            return Constant(value - (1 << 64) if value >= 1 << 63 else value)
-        if number == 4:
-            return Constant(Uint(value))
-        if number == 5:
-            return Constant(struct.unpack("<d", value)[0])
-        if number == 6:
-            return Constant(value.decode())
-        if number == 7:
-            return Constant(bytes(value))
-    return Constant(None)
+            expr_id = value
+        else:
+            reader = _READERS.get(number)
+            if reader is not None:
+                body = reader(expr_id, value)
+    return Constant(expr_id, None) if body is None else body
 
 
-def _ident(data: bytes) -> Ident:
-    name = next((value.decode() for number, value in _fields(data) if number == 1), "")
-    return Ident(name.lstrip("."))
-
-
-def _select(data: bytes) -> Select:
-    operand: Node = Constant(None)
-    field, is_test = "", False
+def _constant(expr_id: int, data: bytes) -> Constant:
     for number, value in _fields(data):
-        if number == 1:
-            operand = _expr(value)
-        elif number == 2:
-            field = value.decode()
-        elif number == 3:
-            is_test = bool(value)
-    return Select(operand, field, is_test)
+        if number in _CONSTANTS:
+            return Constant(expr_id, _CONSTANTS[number](value))
+    return Constant(expr_id, None)
 
 
-def _call(data: bytes) -> Call:
+_CONSTANTS: dict[int, Callable[[Any], Any]] = {
+    1: lambda value: None,
+    2: bool,
+    3: lambda value: value - (1 << 64) if value >= 1 << 63 else value,
+    4: Uint,
+    5: lambda value: struct.unpack("<d", value)[0],
+    6: lambda value: value.decode(),
+    7: bytes,
+}
+
+
+def _ident(expr_id: int, data: bytes) -> Ident:
+    return Ident(expr_id, next((value.decode() for number, value in _fields(data) if number == 1), ""))
+
+
+def _select(expr_id: int, data: bytes) -> Select:
+    parts: dict[int, Any] = dict(_fields(data))
+    return Select(expr_id, _expr(parts[1]), parts.get(2, b"").decode(), bool(parts.get(3)))
+
+
+def _call(expr_id: int, data: bytes) -> Call:
     target: Node | None = None
     function = ""
     args: list[Node] = []
@@ -182,23 +268,10 @@ def _call(data: bytes) -> Call:
             function = value.decode()
         elif number == 3:
             args.append(_expr(value))
-    namespace = _dotted(target) if target is not None else ""
-    if namespace and f"{namespace}.{function}" in NAMESPACED_FUNCTIONS:
-        return Call(f"{namespace}.{function}", None, tuple(args))
-    return Call(function, target, tuple(args))
+    return Call(expr_id, function, target, tuple(args))
 
 
-def _dotted(node: Node) -> str:
-    """Return the dotted name that a chain of selections spells, "" when it is something else."""
-    if isinstance(node, Ident):
-        return node.name
-    if isinstance(node, Select) and not node.is_test:
-        prefix = _dotted(node.operand)
-        return f"{prefix}.{node.field}" if prefix else ""
-    return ""
-
-
-def _list(data: bytes) -> ListNode:
+def _list(expr_id: int, data: bytes) -> ListNode:
     elements: list[Node] = []
     optional: set[int] = set()
     for number, value in _fields(data):
@@ -212,44 +285,35 @@ def _list(data: bytes) -> ListNode:
                 while position < len(value):
                     index, position = _varint(value, position)
                     optional.add(index)
-    return ListNode(tuple(elements), frozenset(optional))
+    return ListNode(expr_id, tuple(elements), frozenset(optional))
 
 
-def _struct(data: bytes) -> MapNode:
-    entries: list[tuple[Node, Node, bool]] = []
+def _struct(expr_id: int, data: bytes) -> MapNode | Message:
+    name = ""
+    entries: list[dict[int, Any]] = []
     for number, value in _fields(data):
         if number == 1:
-            raise CheckedExprError(f"message {value.decode()} in a CEL expression, expected none")
-        if number == 2:
-            entries.append(_entry(value))
-    return MapNode(tuple(entries))
-
-
-def _entry(data: bytes) -> tuple[Node, Node, bool]:
-    key: Node = Constant(None)
-    content: Node = Constant(None)
-    is_optional = False
-    for number, value in _fields(data):
-        if number == 3:
-            key = _expr(value)
-        elif number == 4:
-            content = _expr(value)
-        elif number == 5:
-            is_optional = bool(value)
-    return key, content, is_optional
-
-
-def _comprehension(data: bytes) -> Comprehension:
-    parts: dict[int, Any] = dict(_fields(data))
-    if parts.get(8):
-        raise CheckedExprError("a loop over two variables, expected one")
-
-    def expr(number: int) -> Node:
-        return _expr(parts[number])
-
-    return Comprehension(
-        parts.get(1, b"").decode(), expr(2), parts.get(3, b"").decode(), expr(4), expr(5), expr(6), expr(7)
+            name = value.decode()
+        elif number == 2:
+            entries.append(dict(_fields(value)))
+    if name:
+        fields = [(entry.get(1, 0), entry.get(2, b"").decode(), _expr(entry.get(4, b""))) for entry in entries]
+        return Message(expr_id, name, tuple(fields))
+    return MapNode(
+        expr_id,
+        tuple([(_expr(entry.get(3, b"")), _expr(entry.get(4, b"")), bool(entry.get(5))) for entry in entries]),
     )
+
+
+def _comprehension(expr_id: int, data: bytes) -> Comprehension:
+    parts: dict[int, Any] = dict(_fields(data))
+
+    def name(number: int) -> str:
+        found: str = parts.get(number, b"").decode()
+        return found
+
+    init, condition, step, result = (_expr(parts[number]) for number in (4, 5, 6, 7))
+    return Comprehension(expr_id, name(1), name(8), _expr(parts[2]), name(3), init, condition, step, result)
 
 
 _READERS: dict[int, Any] = {
@@ -261,16 +325,3 @@ _READERS: dict[int, Any] = {
     8: _struct,
     9: _comprehension,
 }
-NAMESPACED_FUNCTIONS = frozenset(
-    {
-        "optional.of",
-        "optional.ofNonZeroValue",
-        "optional.none",
-        "sets.contains",
-        "sets.equivalent",
-        "sets.intersects",
-        "strings.quote",
-        "lists.range",
-        "ip.isCanonical",
-    }
-)

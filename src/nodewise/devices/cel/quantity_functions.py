@@ -1,4 +1,4 @@
-"""Kubernetes' quantities and semantic versions in device expressions."""
+"""Kubernetes' quantities and semantic versions in device expressions, by overload id."""
 
 from __future__ import annotations
 
@@ -6,118 +6,87 @@ from collections.abc import Callable
 from typing import Any
 
 from nodewise.api.quantity import Quantity, parse_quantity
-from nodewise.devices.cel.values import NO_SUCH_OVERLOAD, CelError, Semver, parse_semver
+from nodewise.devices.cel.semantic_versions import Semver, normalize_semver, parse_semver
+from nodewise.devices.cel.values import ComputedQuantity, Failure, checked_int
 from nodewise.errors import QuantityError
 
-_MAX_INT64 = 2**63 - 1
 
-
-def _quantity(text: Any) -> Quantity:
-    if not isinstance(text, str):
-        raise CelError(NO_SUCH_OVERLOAD)
+def _quantity(text: str) -> Quantity | Failure:
     try:
         return parse_quantity(text)
     except QuantityError as error:
-        raise CelError(error.reason) from error
-
-
-def _is_quantity(text: Any) -> bool:
-    try:
-        _quantity(text)
-    except CelError as error:
-        if str(error) == NO_SUCH_OVERLOAD:
-            raise
-        return False
-    return True
-
-
-def _as(kind: type, value: Any) -> Any:
-    if not isinstance(value, kind):
-        raise CelError(NO_SUCH_OVERLOAD)
-    return value
-
-
-def _compare(left: Any, right: Any) -> int:
-    if isinstance(left, Quantity):
-        return left.compare(_as(Quantity, right))
-    _as(Semver, left), _as(Semver, right)
-    return int(left > right) - int(left < right)
+        return Failure(error.reason)
 
 
 def _integer_of(quantity: Quantity) -> int | None:
-    """Return the amount as an int64 if it is one (Quantity.AsInt64)."""
-    value = quantity.value()
-    return value if Quantity(value) == quantity else None
+    """Return the amount as an int64 if it is held as one; fractions are not reduced first (Quantity.AsInt64)."""
+    if quantity.is_exact or quantity.exponent < 0:
+        return None
+    value = quantity.unscaled * 10**quantity.exponent
+    return value if type(checked_int(value)) is int else None
 
 
-def _as_integer(quantity: Any) -> int:
-    value = _integer_of(_as(Quantity, quantity))
-    if value is None:
-        raise CelError("cannot convert value to integer")
-    return value
+def _as_integer(quantity: Quantity) -> int | Failure:
+    value = _integer_of(quantity)
+    return Failure("cannot convert value to integer") if value is None else value
 
 
-def _approximate_float(quantity: Any) -> float:
-    amount: Quantity = _as(Quantity, quantity)
+def _approximate_float(amount: Quantity) -> float:
     exponent = amount.exponent
     return float(amount.unscaled * 10**exponent if exponent >= 0 else amount.unscaled / 10**-exponent)
 
 
-def _amount(value: Any) -> Quantity:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return Quantity(value)
-    return _as(Quantity, value)  # type: ignore[no-any-return]
+def _add(left: Quantity, right: Quantity) -> Quantity:
+    return _computed(left + right)
 
 
-def _negated(quantity: Quantity) -> Quantity:
-    return Quantity(-quantity.unscaled, quantity.exponent, quantity.format, is_exact=quantity.is_exact)
+def _subtract(left: Quantity, right: Quantity) -> Quantity:
+    negated = Quantity(-right.unscaled, right.exponent, right.format, is_exact=right.is_exact)
+    return _computed(left + negated)
 
 
-def _semver(text: Any, normalize: Any = False) -> Semver:
-    if not isinstance(text, str) or not isinstance(normalize, bool):
-        raise CelError(NO_SUCH_OVERLOAD)
-    return parse_semver(_normalized(text) if normalize else text)
+def _computed(quantity: Quantity) -> ComputedQuantity:
+    return ComputedQuantity(quantity.unscaled, quantity.exponent, quantity.format, is_exact=quantity.is_exact)
 
 
-def _is_semver(text: Any, normalize: Any = False) -> bool:
+def _semver(text: str, normalize: bool = False) -> Semver | Failure:
     try:
-        _semver(text, normalize)
-    except CelError as error:
-        if str(error) == NO_SUCH_OVERLOAD:
-            raise
-        return False
-    return True
+        return parse_semver(normalize_semver(text) if normalize else text)
+    except ValueError as error:
+        return Failure(str(error))
 
 
-def _normalized(text: str) -> str:
-    """Drop a leading v and leading zeros, and fill up short versions (normalizeAndParse)."""
-    parts = text.removeprefix("v").split(".", 2)
-    for position, part in enumerate(parts):
-        if len(part) > 1:
-            short = part.lstrip("0")
-            parts[position] = short if short and "0" <= short[0] <= "9" else "0" + short
-    if len(parts) < 3:
-        if set(parts[-1]) & set("+-"):
-            raise CelError("short version cannot contain PreRelease/Build meta data")
-        parts += ["0"] * (3 - len(parts))
-    return ".".join(parts)
-
+_COMPARISONS: dict[str, Callable[..., Any]] = {
+    "quantity_compare_to": Quantity.compare,
+    "quantity_is_greater_than": lambda left, right: left.compare(right) > 0,
+    "quantity_is_less_than": lambda left, right: left.compare(right) < 0,
+    "semver_compare_to": lambda left, right: int(left > right) - int(left < right),
+    "semver_is_greater_than": lambda left, right: left > right,
+    "semver_is_less_than": lambda left, right: left < right,
+}
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "quantity": _quantity,
-    "isQuantity": _is_quantity,
-    "sign": lambda quantity: _as(Quantity, quantity).sign,
-    "isInteger": lambda quantity: _integer_of(_as(Quantity, quantity)) is not None,
-    "asInteger": _as_integer,
-    "asApproximateFloat": _approximate_float,
-    "add": lambda left, right: _as(Quantity, left) + _amount(right),
-    "sub": lambda left, right: _as(Quantity, left) + _negated(_amount(right)),
-    "semver": _semver,
-    "isSemver": _is_semver,
-    "major": lambda version: _as(Semver, version).major,
-    "minor": lambda version: _as(Semver, version).minor,
-    "patch": lambda version: _as(Semver, version).patch,
-    "compareTo": _compare,
-    "isGreaterThan": lambda left, right: _compare(left, right) > 0,
-    "isLessThan": lambda left, right: _compare(left, right) < 0,
+    "string_to_quantity": _quantity,
+    "is_quantity_string": lambda text: type(_quantity(text)) is not Failure,
+    "quantity_sign": lambda quantity: quantity.sign,
+    "quantity_is_integer": lambda quantity: _integer_of(quantity) is not None,
+    "quantity_get_int": _as_integer,
+    "quantity_get_float": _approximate_float,
+    "quantity_add": _add,
+    "quantity_add_int": lambda left, right: _add(left, Quantity(right)),
+    "quantity_sub": _subtract,
+    "quantity_sub_int": lambda left, right: _subtract(left, Quantity(right)),
+    "string_to_semver": _semver,
+    "string_bool_to_semver": _semver,
+    "is_semver_string": lambda text: type(_semver(text)) is not Failure,
+    "is_semver_string_bool": lambda text, normalize: type(_semver(text, normalize)) is not Failure,
+    # Go turns the uint64 into an int64 and lets it wrap
+    "semver_major": lambda version: _wrapped(version.major),
+    "semver_minor": lambda version: _wrapped(version.minor),
+    "semver_patch": lambda version: _wrapped(version.patch),
+    **_COMPARISONS,
 }
+
+
+def _wrapped(number: int) -> int:
+    return number if type(checked_int(number)) is int else number - 2**64

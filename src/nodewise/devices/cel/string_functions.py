@@ -1,14 +1,14 @@
-"""Functions on strings in device expressions."""
+"""Functions on strings in device expressions, by overload id."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
-from nodewise.devices.cel import list_functions
-from nodewise.devices.cel.values import NO_SUCH_OVERLOAD, CelError, is_number, type_name
+from nodewise.devices.cel import regular_expressions
+from nodewise.devices.cel.regular_expressions import PatternError
+from nodewise.devices.cel.string_format import FormatError, ValueFormatter, fill_in
+from nodewise.devices.cel.values import NO_SUCH_OVERLOAD, Failure, shown
 
 _UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
@@ -25,158 +25,119 @@ _QUOTED = str.maketrans(
         '"': '\\"',
     }
 )
+_GO_SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise CelError(NO_SUCH_OVERLOAD)
-    return value
+def _out_of_range(position: int) -> Failure:
+    return Failure(f"index out of range: {position}")
 
 
-@lru_cache(maxsize=256)
-def _pattern(text: str) -> re.Pattern[str]:
+def _of_two_strings(run: Callable[[str, str], Any]) -> Callable[[Any, Any], Any]:
+    """Make a function that tells by itself whether it got strings."""
+
+    def checked(text: Any, part: Any) -> Any:
+        return run(text, part) if isinstance(text, str) and isinstance(part, str) else NO_SUCH_OVERLOAD
+
+    return checked
+
+
+def _find(text: str, pattern: str) -> Any:
+    return _searched(regular_expressions.first_match, pattern, text)
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> Any:
+    return _searched(regular_expressions.all_matches, pattern, text, limit)
+
+
+def _searched(search: Callable[..., Any], *args: Any) -> Any:
     try:
-        return re.compile(text)
-    except re.error as error:
-        raise CelError(f"error parsing regexp: {error}") from error
+        return search(*args)
+    except PatternError as error:
+        return Failure(f"Illegal regex: {error}")
 
 
-def _matches(text: Any, pattern: Any) -> bool:
-    return _pattern(_text(pattern)).search(_text(text)) is not None
+def _char_at(text: str, position: int) -> Any:
+    return text[position : position + 1] if 0 <= position <= len(text) else _out_of_range(position)
 
 
-def _find(text: Any, pattern: Any) -> str:
-    match = _pattern(_text(pattern)).search(_text(text))
-    return match[0] if match else ""
+def _index_of(text: str, wanted: str, offset: int = 0) -> Any:
+    if offset < 0:
+        return _out_of_range(offset)
+    if not wanted:
+        return min(offset, len(text))
+    return text.find(wanted, offset) if offset < len(text) else -1
 
 
-def _find_all(text: Any, pattern: Any, limit: int = -1) -> list[str]:
-    found = [match[0] for match in _pattern(_text(pattern)).finditer(_text(text))]
-    return found if limit < 0 else found[:limit]
-
-
-def _char_at(text: str, position: int) -> str:
-    if not 0 <= position <= len(_text(text)):
-        raise CelError(f"index out of range: {position}")
-    return text[position : position + 1]
-
-
-def _index_of(value: Any, wanted: Any, offset: int = 0) -> int:
-    if isinstance(value, (list, tuple)):
-        return list_functions.index_of(value, wanted)
-    text = _text(value)
-    if wanted == "":
-        return offset
-    if not 0 <= offset < max(len(text), 1):
-        raise CelError(f"index out of range: {offset}")
-    return text.find(_text(wanted), offset)
-
-
-def _last_index_of(value: Any, wanted: Any, offset: int | None = None) -> int:
-    if isinstance(value, (list, tuple)):
-        return list_functions.last_index_of(value, wanted)
-    text = _text(value)
+def _last_index_of(text: str, wanted: str, offset: int | None = None) -> Any:
     if offset is None:
-        return text.rfind(_text(wanted))
-    if wanted == "":
-        return offset
-    if not 0 <= offset < max(len(text), 1):
-        raise CelError(f"index out of range: {offset}")
-    return text.rfind(_text(wanted), 0, offset + len(wanted))
+        return text.rfind(wanted)
+    if offset < 0:
+        return _out_of_range(offset)
+    if not wanted:
+        return min(offset, len(text))
+    return text.rfind(wanted, 0, offset + len(wanted)) if offset < len(text) else -1
 
 
-def _join(items: Any, separator: str = "") -> str:
-    return separator.join([_text(item) for item in items])
+def _join(items: list[Any], separator: str = "") -> Any:
+    for item in items:
+        if not isinstance(item, str):
+            return Failure(f"join: invalid input: {shown(item)}")
+    return separator.join(items)
 
 
-def _replace(text: Any, old: str, new: str, limit: int = -1) -> str:
-    return _text(text).replace(old, new, limit)
+def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
+    return text.replace(old, new, max(limit, -1) if limit <= len(text) + 1 else -1)
 
 
-def _split(text: Any, separator: str, limit: int = -1) -> list[str]:
+def _split(text: str, separator: str, limit: int = -1) -> list[str]:
     if limit == 0:
         return []
-    if separator == "":
-        letters = list(_text(text))
+    if not separator:
+        letters = list(text)
         return letters if limit < 0 or limit >= len(letters) else [*letters[: limit - 1], "".join(letters[limit - 1 :])]
-    return _text(text).split(separator, limit - 1 if limit > 0 else -1)
+    return text.split(separator, limit - 1 if 0 < limit <= len(text) + 1 else -1)
 
 
-def _substring(text: Any, start: int, end: int | None = None) -> str:
-    length = len(_text(text))
+def _substring(text: str, start: int, end: int | None = None) -> Any:
     if end is None:
-        if not 0 <= start <= length:
-            raise CelError(f"index out of range: {start}")
-        return str(text[start:])
+        return text[start:] if 0 <= start <= len(text) else _out_of_range(start)
     if start > end:
-        raise CelError(f"invalid substring range. start: {start}, end: {end}")
-    if start < 0 or start > length:
-        raise CelError(f"index out of range: {start}")
-    if end > length:
-        raise CelError(f"index out of range: {end}")
-    return str(text[start:end])
+        return Failure(f"invalid substring range. start: {start}, end: {end}")
+    if not 0 <= start <= len(text):
+        return _out_of_range(start)
+    return text[start:end] if end <= len(text) else _out_of_range(end)
 
 
-def double_text(value: float) -> str:
-    """Return a double as Go's strconv writes it with format 'g'."""
-    if value != value:
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "+Inf" if value > 0 else "-Inf"
-    text = repr(value)
-    mantissa, has_exponent, exponent = text.partition("e")
-    if has_exponent:
-        return f"{mantissa.removesuffix('.0')}e{exponent[0]}{exponent[1:].rjust(2, '0')}"
-    return text.removesuffix(".0")
-
-
-def _format(text: Any, arguments: Any) -> str:
-    """Fill in %s and %d, the two clauses that are supported."""
-    pieces, left = [], list(arguments)
-    position = 0
-    for match in re.finditer(r"%(%|s|d)", _text(text)):
-        pieces.append(text[position : match.start()])
-        position = match.end()
-        if match[1] == "%":
-            pieces.append("%")
-            continue
-        if not left:
-            raise CelError("index 0 out of range")
-        pieces.append(_formatted(match[1], left.pop(0)))
-    return "".join([*pieces, text[position:]])
-
-
-def _formatted(clause: str, value: Any) -> str:
-    if clause == "d" and not (is_number(value) and not isinstance(value, float)):
-        raise CelError(
-            f"error during formatting: decimal clause can only be used on integers, was given {type_name(value)}"
-        )
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return double_text(value)
-    if isinstance(value, (str, int)):
-        return str(value)
-    raise CelError(f"error during formatting: string clause on {type_name(value)} is not supported")
+def _format(text: str, arguments: list[Any]) -> Any:
+    try:
+        return fill_in(text, ValueFormatter(arguments))[0]
+    except FormatError as error:
+        return Failure(str(error))
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "contains": lambda text, part: _text(part) in _text(text),
-    "startsWith": lambda text, part: _text(text).startswith(_text(part)),
-    "endsWith": lambda text, part: _text(text).endswith(_text(part)),
-    "matches": _matches,
-    "find": _find,
-    "findAll": _find_all,
-    "charAt": _char_at,
-    "indexOf": _index_of,
-    "lastIndexOf": _last_index_of,
-    "join": _join,
-    "lowerAscii": lambda text: _text(text).translate(_LOWER),
-    "upperAscii": lambda text: _text(text).translate(_UPPER),
-    "trim": lambda text: _text(text).strip(),
-    "replace": _replace,
-    "split": _split,
-    "substring": _substring,
-    "format": _format,
-    "strings.quote": lambda text: f'"{_text(text).translate(_QUOTED)}"',
+    "contains_string": _of_two_strings(lambda text, part: part in text),
+    "starts_with_string": _of_two_strings(lambda text, part: text.startswith(part)),
+    "ends_with_string": _of_two_strings(lambda text, part: text.endswith(part)),
+    "string_find_string": _find,
+    "string_find_all_string": _find_all,
+    "string_find_all_string_int": _find_all,
+    "string_char_at_int": _char_at,
+    "string_index_of_string": _index_of,
+    "string_index_of_string_int": _index_of,
+    "string_last_index_of_string": _last_index_of,
+    "string_last_index_of_string_int": _last_index_of,
+    "list_join": _join,
+    "list_join_string": _join,
+    "string_lower_ascii": lambda text: text.translate(_LOWER),
+    "string_upper_ascii": lambda text: text.translate(_UPPER),
+    "string_trim": lambda text: text.strip(_GO_SPACES),
+    "string_replace_string_string": _replace,
+    "string_replace_string_string_int": _replace,
+    "string_split_string": _split,
+    "string_split_string_int": _split,
+    "string_substring_int": _substring,
+    "string_substring_int_int": _substring,
+    "string_format": _format,
+    "strings_quote": lambda text: f'"{text.translate(_QUOTED)}"',
 }

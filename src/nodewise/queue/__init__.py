@@ -1,0 +1,1 @@
+"""Where pods wait: active, backing off, unschedulable or gated; nominations; what pods in flight miss."""

@@ -1,0 +1,1 @@
+"""The live process: a scheduler for a real cluster."""

@@ -1,0 +1,104 @@
+"""A scheduler at work on a real cluster: listens, decides, binds."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from nodewise.cluster.client import ClusterClient
+from nodewise.cluster.live.api_client import ApiClient
+from nodewise.cluster.live.informers import Informers
+from nodewise.cluster.live.resources import resources_for
+from nodewise.config.model import KubeSchedulerConfiguration
+from nodewise.framework.registry import Registry
+from nodewise.scheduler.assembly import SchedulerOptions, assemble_scheduler
+from nodewise.scheduler.control_loop import ControlLoop, build_control_loop
+from nodewise.scheduler.extenders import ExtenderBinder
+from nodewise.server.asyncio_tasks import AsyncioTasks
+from nodewise.server.epoch_clock import EpochClock
+from nodewise.server.scheduling_loop import SchedulingLoop
+from nodewise.state.listers import Listers
+
+LOGGER = logging.getLogger("nodewise")
+DRAIN_S = 10.0
+
+
+class LiveScheduler:
+    """Everything between an API server and the decision core.
+
+    Parameters
+    ----------
+    client : ApiClient
+        Reads the cluster.
+    cluster : ClusterClient
+        Writes to it.
+    rng : random.Random
+        Spreads waits; decisions have a generator of their own, made from the options' seed.
+
+    Attributes
+    ----------
+    loop : ControlLoop
+    informers : Informers
+    tasks : AsyncioTasks
+        Bindings, evictions and status updates under way.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        cluster: ClusterClient,
+        configuration: KubeSchedulerConfiguration,
+        registry: Registry,
+        options: SchedulerOptions,
+        *,
+        rng: random.Random,
+        clock: EpochClock | None = None,
+    ) -> None:
+        self.clock = clock or EpochClock()
+        self.tasks = AsyncioTasks()
+        now: Callable[[], datetime] = self.clock.time_of_day
+        # Extenders are sent all that a pod or node says, of which the scheduler reads a part.
+        originals: dict[tuple[str, str], bytes] | None = {} if configuration.extenders else None
+        if originals is not None:
+            options = replace(options, originals=originals)
+        scheduler, handle = assemble_scheduler(Listers(), configuration, registry, options, now)
+        self.loop: ControlLoop = build_control_loop(
+            scheduler, handle, configuration, client=cluster, tasks=self.tasks, clock=self.clock
+        )
+        if scheduler.extenders:
+            scheduler.binders = [ExtenderBinder(scheduler.extenders)]
+        self._scheduling = SchedulingLoop(self.loop, self.clock, self.tasks)
+        plugins = {plugin.name for framework in scheduler.frameworks.values() for plugin in framework.plugins()}
+        gates = options.feature_gates
+        resources = resources_for(
+            plugins,
+            has_pod_groups=gates.enabled("GenericWorkload"),
+            has_composites=gates.enabled("CompositePodGroup"),
+        )
+        self.informers = Informers(client, resources, self._on_change, rng=rng, documents=originals)
+
+    def _on_change(self, old: Any | None, new: Any | None) -> None:
+        self.loop.handlers.on_change(old, new)
+        self._scheduling.wake()
+
+    async def listen(self) -> None:
+        """Follow the cluster until cancelled."""
+        await self.informers.run()
+
+    async def schedule(self) -> None:
+        """Schedule until cancelled, once all that there is has been heard of."""
+        await self.informers.wait_synced()
+        snapshot, cache = self.loop.scheduler.snapshot, self.loop.scheduler.cache
+        snapshot.update(cache)
+        snapshot.pods.settle()
+        LOGGER.info("scheduling: %d nodes, %d pods", cache.node_count(), cache.pod_count())
+        await self._scheduling.run()
+
+    async def drain(self) -> None:
+        """Let what is under way come to its end."""
+        self.loop.queue.close()
+        await self.tasks.drain(DRAIN_S)
