@@ -155,6 +155,9 @@ def test_aliases_in_a_configuration_count_as_what_they_stand_for(tmp_path: Path)
         ([], "required: VERB"),
         (["explain", "F", "q"], "no pod q in the input"),
         (["explain", "F", "other/p"], "no pod other/p in the input; did you mean default/p?"),
+        (["explain", "p", "F", "--context", "c"], "give FILE or --context and --kubeconfig, not both"),
+        (["dump", "F"], "files are only read with --anonymize; without, dump reads a cluster"),
+        (["dump", "F", "--anonymize", "--kubeconfig", "k"], "give FILE or --context and --kubeconfig, not both"),
         (["explain", "F", "p", "--all"], "give the pod p or --all, not both"),
     ],
 )

@@ -73,5 +73,6 @@ def test_a_pod_of_another_scheduler_is_listed_as_one_that_would_not_be_tried(tmp
 def test_feature_gates_are_checked_as_kube_scheduler_checks_them(cluster: str) -> None:
     unknown = nodewise("simulate", cluster, "--feature-gates", "Foo=true")
     assert (unknown.exit_code, unknown.stderr) == (2, "nodewise: unrecognized feature gate: Foo\n")
-    assert "not supported yet" in nodewise("simulate", cluster, "--feature-gates", "WorkloadWithJob=true,GenericWorkload=true").stderr
+    asked = "WorkloadWithJob=true,GenericWorkload=true"
+    assert "not supported yet" in nodewise("simulate", cluster, "--feature-gates", asked).stderr
     assert nodewise("simulate", cluster, "--feature-gates", "GenericWorkload=false").stdout

@@ -10,11 +10,19 @@ from nodewise.framework.events import ActionType, ClusterEvent, ClusterEventWith
 from nodewise.framework.guard import guarded
 from nodewise.framework.node_plugin import adapt
 from nodewise.framework.plugin import FilterPlugin, NormalizePlugin, PostFilterResult, ScorePlugin
+from nodewise.framework.pod_group_plugin import (
+    Placement,
+    PlacementProgress,
+    PodGroupInfo,
+    PodGroupPostFilterResult,
+)
 from nodewise.framework.status import SUCCESS, Code, Status
 from nodewise.plugins import in_tree_registry
 from nodewise.runtime.profile import implemented_points
 from nodewise.state.dirty_log import Reads
+from nodewise.state.pod_groups import key_of
 from nodewise.testing.builders import FakeHandle, make_pod
+from nodewise.testing.group_builders import make_group
 
 
 class Answering:
@@ -190,3 +198,77 @@ def test_events_of_another_form_are_refused(answer: Any, text: str) -> None:
     with pytest.raises(PluginError, match='asking plugin "Answering" for its events_to_register') as found:
         guarded(Listening(events_to_register=answer)).events_to_register()
     assert text in str(found.value)
+
+
+class AnsweringForGroups:
+    """A plugin about pod groups that answers everything in the same way."""
+
+    name = "Answering"
+
+    def __init__(self, answer: Any) -> None:
+        self.given = answer
+
+    def _answer(self) -> Any:
+        if isinstance(self.given, BaseException):
+            raise self.given
+        return self.given
+
+    def generate_placements(self, group: Any, parent: Any) -> Any:
+        return self._answer()
+
+    def score_placement(self, group: Any, placement: Any, proposed: Any) -> Any:
+        return self._answer()
+
+    def normalize_placements(self, group: Any, scores: Any) -> Any:
+        return self._answer()
+
+    def placement_feasible(self, group: Any, progress: Any) -> Any:
+        return self._answer()
+
+    def pod_group_post_filter(self, verdict: Any) -> Any:
+        return self._answer()
+
+
+GROUP = make_group("g")
+INFO = PodGroupInfo(key_of(GROUP), GROUP)
+EVERYWHERE = Placement("", ROWS)
+ASKED: dict[str, tuple[Any, ...]] = {
+    "generate_placements": (INFO, EVERYWHERE),
+    "score_placement": (INFO, EVERYWHERE, ()),
+    "normalize_placements": (INFO, ROWS),
+    "placement_feasible": (INFO, PlacementProgress(0, 1)),
+    "pod_group_post_filter": (None,),
+}
+
+
+def said_of(answer: Any, method: str) -> Any:
+    said = getattr(guarded(AnsweringForGroups(answer)), method)(*ASKED[method])
+    return said.status if isinstance(said, PodGroupPostFilterResult) else said
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("generate_placements", [EVERYWHERE]),
+        ("score_placement", 7),
+        ("placement_feasible", SUCCESS),
+        *[(method, Status.unschedulable("no")) for method in ASKED],
+    ],
+)
+def test_right_answers_about_groups_pass_unchanged(method: str, answer: Any) -> None:
+    assert said_of(answer, method) == answer
+
+
+def test_normalized_scores_of_placements_pass_unchanged() -> None:
+    assert said_of(ROWS, "normalize_placements").tolist() == ROWS.tolist()
+
+
+@pytest.mark.parametrize("method", ASKED)
+@pytest.mark.parametrize(
+    ("answer", "text"), [(ValueError("oh"), "ValueError: oh"), ("yes", "returned 'yes'")]
+)
+def test_failures_and_wrong_answers_about_groups_are_statuses(method: str, answer: Any, text: str) -> None:
+    said = said_of(answer, method)
+    assert said.code is Code.ERROR
+    assert "Answering" in said.message
+    assert text in said.message

@@ -52,9 +52,9 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_all_default_plugins_are_registered_in_the_order_of_the_default_profile() -> None:
     names = list(in_tree_registry())
-    assert len(names) == 20
+    assert len(names) == 23
     assert names[:3] == ["SchedulingGates", "PrioritySort", "NodeName"]
-    assert names[-1] == "NodeDeclaredFeatures"
+    assert names[19:] == ["NodeDeclaredFeatures", "GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"]
 
 
 def test_a_registered_plugin_is_made_with_arguments_and_handle() -> None:

@@ -61,8 +61,8 @@ class Live:
         """Wait until a pod has been heard of that is created last of all."""
         path = PODS.path_in(self.namespace)
         name = f"{MARKER}{len(self.listener.heard)}"
-        container = {"name": "c", "image": "example.com/app:1"}
-        await self._api.post(path, {"metadata": {"name": name}, "spec": {"containers": [container]}})
+        spec = {"containers": [{"name": "c", "image": "example.com/app:1"}], "schedulerName": "nobody"}
+        await self._api.post(path, {"metadata": {"name": name}, "spec": spec})
         await self.listener.wait_until(lambda: any(text.startswith(f"+{name}@") for text in self.listener.heard))
 
     async def listen_anew(self) -> Changes:

@@ -69,6 +69,20 @@ def test_a_kind_that_the_server_does_not_know_is_absent() -> None:
     assert (listing.kinds, listing.refused) == ([], {})
 
 
+def test_a_kind_that_may_not_be_listed_and_is_not_even_served_is_absent() -> None:
+    discovered = reply({"kind": "APIResourceList", "resources": [{"name": "priorityclasses"}]})
+    answers = [refuse(403, "Forbidden"), discovered, refuse(403, "Forbidden"), refuse(404, "NotFound")]
+    listing, requests = list_with(answers, "PodGroup")
+    assert (listing.kinds, listing.refused) == ([], {})
+    assert requests[1][":path"] == "/apis/scheduling.k8s.io/v1beta1"
+
+
+def test_a_kind_that_is_served_and_may_not_be_listed_is_refused() -> None:
+    discovered = reply({"kind": "APIResourceList", "resources": [{"name": "podgroups"}]})
+    listing, _ = list_with([refuse(403, "Forbidden", "no"), discovered], "PodGroup")
+    assert listing.refused == {"PodGroup": "no"}
+
+
 def test_a_kind_that_this_user_may_not_list_is_named_with_the_words_of_the_server() -> None:
     listing, _ = list_with([refuse(403, "Forbidden", "services is forbidden: no")], "Service")
     assert listing.refused == {"Service": "services is forbidden: no"}

@@ -189,7 +189,8 @@ def test_a_claim_for_extended_resources_is_made_told_to_its_pod_and_deleted(api_
     async def scenario(server: Server) -> None:
         gpus = {"example.com/gpu": "2"}
         container = {"name": "c", "image": "example.com/app:1", "resources": {"requests": gpus, "limits": gpus}}
-        pod: Pod = await server.create("Pod", {"metadata": {"name": "web"}, "spec": {"containers": [container]}})
+        spec = {"containers": [container], "schedulerName": "nobody"}
+        pod: Pod = await server.create("Pod", {"metadata": {"name": "web"}, "spec": spec})
         owner = OwnerReference("v1", "Pod", "web", pod.metadata.uid, controller=True)
         metadata = ObjectMeta(
             generate_name="web-extended-resources-",
@@ -198,11 +199,11 @@ def test_a_claim_for_extended_resources_is_made_told_to_its_pod_and_deleted(api_
             owner_references=(owner,),
         )
         exactly = ExactDeviceRequest("gpu", allocation_mode="ExactCount", count=2)
-        spec = ResourceClaimSpec(DeviceClaim((DeviceRequest("container-0-request-0", exactly),)))
-        made = await server.writer.create_claim(ResourceClaim(metadata, spec))
+        claim_spec = ResourceClaimSpec(DeviceClaim((DeviceRequest("container-0-request-0", exactly),)))
+        made = await server.writer.create_claim(ResourceClaim(metadata, claim_spec))
         assert made.metadata.name.startswith("web-extended-resources-")
         assert made.metadata.owner_references == (owner,)
-        assert made.spec == spec
+        assert made.spec == claim_spec
         mapping = ContainerExtendedResourceRequest("c", "example.com/gpu", "container-0-request-0")
         status = PodExtendedResourceClaimStatus((mapping,), made.metadata.name)
         await server.writer.write_extended_claim(PodInfo(pod), status)

@@ -6,11 +6,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from nodewise.config.default_plugins import DEFAULT_MULTI_POINT, default_multi_point
+from nodewise.config.feature_gates import parse_feature_gates
 from tests.command import nodewise
 
 Json = Mapping[str, Any]
 ROOTS = (Path(__file__).parents[1] / "cases", Path(__file__).parents[1] / "golden")
-_OF_SKIPPED = {"SchedulingGated": "SchedulingGates"}
+_DEFAULT = {ref.name for ref in DEFAULT_MULTI_POINT}
+_WAITING = "waiting for scheduling gates"
 
 
 def cases_by_plugin() -> dict[str, list[str]]:
@@ -18,22 +23,30 @@ def cases_by_plugin() -> dict[str, list[str]]:
 
     A case exercises a plugin that keeps a pod away from a node or from all of them, that gives feasible nodes different
     scores, that is asked for evictions, that binds a pod, or that puts pods in another order than that of the input.
+    Plugins that are there only because of the feature gates that a case sets are exercised by it.
     """
     found: dict[str, list[str]] = {}
     for root in ROOTS:
         for folder in sorted(path for path in root.iterdir() if (path / "cluster.yaml").is_file()):
-            for plugin in sorted(exercised_by(folder / "cluster.yaml")):
+            for plugin in sorted(exercised_by(folder)):
                 found.setdefault(plugin, []).append(folder.name)
     return dict(sorted(found.items()))
 
 
-def exercised_by(cluster: Path) -> set[str]:
-    """Return the plugins that one cluster exercises."""
-    flags = (str(cluster), "--workloads", "ignore", "--percentage-of-nodes-to-score", "100")
+def exercised_by(folder: Path) -> set[str]:
+    """Return the plugins that one case exercises."""
+    gates = yaml.safe_load((folder / "expect.yaml").read_text(encoding="utf-8")).get("feature_gates", "")
+    # fmt: off
+    flags = (
+        str(folder / "cluster.yaml"), "--workloads", "ignore", "--percentage-of-nodes-to-score", "100",
+        *(("--feature-gates", gates) if gates else ()),
+    )
+    # fmt: on
     judged = nodewise("explain", *flags, "--all", "-o", "jsonl").json_lines()
     placed = nodewise("simulate", *flags, "-o", "json").json()["pods"]
-    plugins = {plugin for line in judged for plugin in _of_judgement(line)}
-    plugins.update(_OF_SKIPPED[pod["reason"]] for pod in placed if pod["reason"] in _OF_SKIPPED)
+    plugins = {plugin for line in judged for plugin in _of_judgement(line)} | _brought_by(gates)
+    if any(_WAITING in f"{pod['message']} {pod.get('detail', '')}" for pod in placed):
+        plugins.add("SchedulingGates")
     if any("preemption: " in pod["message"] for pod in placed):
         plugins.add("DefaultPreemption")
     if any(pod["node"] is not None for pod in placed):
@@ -41,6 +54,13 @@ def exercised_by(cluster: Path) -> set[str]:
     if [pod["pod"] for pod in placed] != [line["pod"] for line in judged if _is_listed(line, placed)]:
         plugins.add("PrioritySort")
     return plugins
+
+
+def _brought_by(gates: str) -> set[str]:
+    """Return the plugins that a profile has only with these gates."""
+    if not gates:
+        return set()
+    return {ref.name for ref in default_multi_point(parse_feature_gates(gates))} - _DEFAULT
 
 
 def _of_judgement(line: Json) -> Iterator[str]:

@@ -69,9 +69,16 @@ def _difference(ours: Placement, theirs: Json) -> str:
         waits = theirs.get("waits", "").partition(": ")[2]
         said = ours.message or ours.detail
         return "" if not waits or waits in said else f"waits for {said!r}, kube-scheduler {waits!r}"
-    if ours.reason != theirs["reason"] or ours.message not in theirs["messages"]:
+    messages = map(_in_order, theirs["messages"])
+    if ours.reason != theirs["reason"] or _in_order(ours.message) not in messages:
         return f"{ours.reason} {ours.message!r} ({ours.detail}), kube-scheduler {_shown(theirs)}"
     return ""
+
+
+def _in_order(message: str) -> str:
+    """Sort two domains that kube-scheduler names in an order of chance."""
+    head, found, domains = message.partition("more than 1 domain found for pod group: ")
+    return head + found + ", ".join(sorted(domains.split(", "))) if found else message
 
 
 def _all_victims(theirs: Iterable[Json], ours: Mapping[str, Placement]) -> dict[str, list[str]]:

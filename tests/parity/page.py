@@ -52,7 +52,8 @@ _PLUGINS_HEAD = """\
 
 "Verdicts" are answers of a filter about a pod on a node, counted only where the plugin has something to say about the
 pod. "Cases" are those in `tests/cases` (public bug reports) and `tests/golden` (rule by rule) in which the plugin
-keeps a pod away from a node, gives feasible nodes different scores, or otherwise decides.
+keeps a pod away from a node, gives feasible nodes different scores, or otherwise decides; of plugins behind feature
+gates, those that set the gates.
 
 | Plugin | Verdicts | Rejections | Scores | Cases | Found to differ |
 | --- | ---: | ---: | ---: | ---: | ---: |

@@ -1,5 +1,7 @@
 """GangScheduling: who waits for whom."""
 
+from typing import Any
+
 import pytest
 
 from nodewise.api.objects import Pod
@@ -87,7 +89,7 @@ TREE = (make_group_of_groups("t", 2), make_group("g", 1, parent="t"), make_group
         (TREE, 2, ""),
         (TREE, 1, 'waiting for composite pod group "t" tree to meet quorum'),
         (TREE[1:], 2, "object not found in state for compositepodgroup/default/t"),
-        (TREE[::2], 2, "failed to build hierarchy snapshot: pod group object not found in state for podgroup/default/g"),
+        (TREE[::2], 2, "failed to build hierarchy snapshot: pod group object not found in state for podgroup/"),
     ],
     ids=["complete", "a group too small", "no root", "no group"],
 )
@@ -177,10 +179,8 @@ def test_a_group_that_went_away_is_an_error(*, has_composites: bool, pods: tuple
 # --- what may help ----------------------------------------------------------------------------------------------------
 
 
-def hints(plugin: GangScheduling, resource: EventResource, action: ActionType, old: object, new: object) -> QueueingHint:
-    [registered] = [
-        r for r in plugin.events_to_register() if r.event.resource is resource and r.event.actions & action
-    ]
+def hints(plugin: GangScheduling, resource: EventResource, action: ActionType, old: Any, new: Any) -> QueueingHint:
+    [registered] = [r for r in plugin.events_to_register() if r.event.resource is resource and r.event.actions & action]
     assert registered.hint is not None
     return registered.hint(make_member("p", "g"), old, new)
 

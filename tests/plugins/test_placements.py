@@ -69,8 +69,9 @@ def test_a_group_without_constraint_may_go_anywhere() -> None:
 def test_there_are_no_placements_outside_the_parent() -> None:
     handle = handle_with()
     parent = placement_of(handle.snapshot, "a1 n1")
-    [found] = TopologyPlacementGenerator(None, handle).generate_placements(INFO, parent)
-    assert isinstance(found, Placement)
+    placements = TopologyPlacementGenerator(None, handle).generate_placements(INFO, parent)
+    assert not isinstance(placements, Status)
+    [found] = placements
     assert (found.name, found.rows.tolist()) == ("a", [handle.snapshot.columns.rows["a1"]])
 
 

@@ -7,9 +7,14 @@ from datetime import UTC, datetime
 import pytest
 
 from nodewise.api.objects import replace
+from nodewise.config.feature_gates import FeatureGates
+from nodewise.framework.status import SUCCESS, Status
+from nodewise.plugins.default_preemption import DefaultPreemption
 from nodewise.preemption.ongoing import OngoingPreemptions
+from nodewise.state.pod_groups import PodGroupStates
 from nodewise.state.pod_info import PodInfo
-from nodewise.testing.builders import make_pod
+from nodewise.testing.builders import FakeHandle, make_pod
+from nodewise.testing.group_builders import make_group, make_group_of_groups, make_member
 
 NOBODY: dict[str, PodInfo] = {}
 VICTIM = PodInfo(make_pod("victim", node="n1"))
@@ -58,3 +63,21 @@ def test_a_new_start_forgets_the_last_victim_of_before() -> None:
 
 def test_finishing_what_never_started_does_nothing() -> None:
     OngoingPreemptions().finish("a")
+
+
+def test_pods_of_a_group_wait_for_the_preemption_of_their_topmost_group() -> None:
+    handle = FakeHandle(feature_gates=FeatureGates.of(SchedulerAsyncPreemption=True, GenericWorkload=True))
+    handle.pod_groups = groups = PodGroupStates(has_composites=True)
+    tree = make_group_of_groups("t")
+    plugin = DefaultPreemption(None, handle)
+    pod, other = make_member("p", "g"), make_member("q", "g", namespace="other")
+    plugin.ongoing.start(tree.metadata.uid)
+    assert plugin.pre_enqueue(pod) is SUCCESS
+    for group in (tree, make_group("g", parent="t"), make_group("g", namespace="other")):
+        groups.put_group(group)
+    waiting = "waiting for the preemption for this pod group to be finished"
+    assert plugin.pre_enqueue(pod) == Status.unresolvable(waiting)
+    assert plugin.pre_enqueue(other) is SUCCESS
+    plugin.ongoing.finish(tree.metadata.uid)
+    plugin.ongoing.start(pod.metadata.uid)
+    assert plugin.pre_enqueue(pod) is SUCCESS

@@ -171,7 +171,7 @@ def fingerprint(session: Session) -> dict[str, Any]:
     assert groups is not None
     return {
         "nodes": {
-            name: (list(info.pods), {key: value for key, value in info.requested.items() if value}, set(info.used_ports))
+            name: (list(info.pods), {k: amount for k, amount in info.requested.items() if amount}, set(info.used_ports))
             for name, info in cache.nodes.infos.items()
         },
         "rows": {

@@ -1,23 +1,18 @@
 """A group is tried as a whole, and a try leaves nothing behind."""
 
-from random import Random
 from typing import Any
 
 from hypothesis import given, settings, strategies as st
 
 from nodewise.api.pod_groups import CompositePodGroup, PodGroup
 from nodewise.cli.structured import explanation_document
-from nodewise.cluster.object_set import ObjectSet
-from nodewise.config.feature_gates import FeatureGates
 from nodewise.framework.pod_group_plugin import PodGroupInfo
 from nodewise.scheduler.pod_group_cycle import GroupOutcome, PodGroupCycle
 from nodewise.simulation.explain import explain_all
 from nodewise.simulation.session import Session
 from nodewise.simulation.simulate import simulate
 from nodewise.state.columns import CPU_ROW, PODS_ROW
-from nodewise.testing.builders import make_node, make_pod
-from nodewise.testing.group_builders import make_group, make_member
-from tests.scheduler.group_worlds import COMPOSITE, GENERIC, ZONE, GroupWorld, fingerprint, members_of, session_of
+from tests.scheduler.group_worlds import ZONE, GroupWorld, fingerprint, members_of, session_of
 
 worlds = st.randoms(use_true_random=False).map(GroupWorld)
 
@@ -83,9 +78,8 @@ def check_tree(world: GroupWorld, tree: CompositePodGroup, placements: Any, node
         for child in world.objects.pod_groups
         if child.spec.parent_composite_pod_group_name == tree.metadata.name and isinstance(child, PodGroup)
     ]
-    whole = [
-        child for child in children if sum(pod in node_of for pod in members_of(world.objects, child)) >= child.min_count
-    ]
+    n_placed = {child.metadata.name: sum(p in node_of for p in members_of(world.objects, child)) for child in children}
+    whole = [child for child in children if n_placed[child.metadata.name] >= child.min_count]
     pods = [pod for child in children for pod in members_of(world.objects, child)]
     if any(placements[pod].node is not None for pod in pods if pod in placements):
         assert len(whole) >= tree.min_count

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,8 +27,8 @@ from nodewise.simulation.virtual_time import VirtualTime
 from nodewise.state.listers import Listers
 from nodewise.testing.builders import make_node, make_pod
 from tests.scheduler.worlds import ours
+from tests.server.metrics_page import PAGE, UPSTREAM, with_tables
 
-UPSTREAM = json.loads((Path(__file__).parent / "kube_scheduler_metrics.json").read_text())
 ALL = (*catalog.METRICS, *catalog.RESOURCE_METRICS, *catalog.SLI_METRICS)
 PROFILE = "default-scheduler"
 
@@ -131,7 +129,7 @@ def test_a_pod_that_is_bound_is_counted_and_timed(play: Play) -> None:
     assert play.value("scheduler_scheduling_algorithm_duration_seconds_count") == 2
     assert play.value("scheduler_pod_scheduling_attempts_sum") == 2
     assert play.value("scheduler_pod_scheduling_sli_duration_seconds_count", attempts="1") == 2
-    for point, count in {"PreFilter": 1, "Filter": 2, "Reserve": 2, "Permit": 2, "PreBind": 2, "Bind": 2}.items():
+    for point, count in {"PreFilter": 1, "Filter": 2, "Reserve": 2, "PreBind": 2, "Bind": 2}.items():
         labels = {"extension_point": point, "status": "Success", "profile": PROFILE}
         assert play.value("scheduler_framework_extension_point_duration_seconds_count", **labels) == count, point
     assert play.value("scheduler_cache_size", type="pods") == 2
@@ -274,3 +272,10 @@ def test_limits_have_overhead_where_there_is_a_limit_and_pods_that_ended_are_lef
         ("kube_pod_resource_limit", "a", "hugepages-2Mi", "bytes", 4.0 * 1024**2),
     }
     assert not any(name == "old" for _, name, _, _, _ in resources_of(pod, ended))
+
+
+def test_the_page_about_metrics_lists_what_there_is() -> None:
+    text = PAGE.read_text()
+    assert with_tables(text) == text
+    for description in ALL:
+        assert f"`{description.name}`" in text

@@ -103,7 +103,8 @@ class Machine(RuleBasedStateMachine):
             state = self.groups.state(key_of(make_group(group)))
             own = {name: member for name, member in self.members.items() if member.group == group}
             if state is None:
-                assert not own and group not in self.objects
+                assert not own
+                assert group not in self.objects
                 continue
             uid = {name: f"default/{name}" for name in own}
             assert (state.pod_group is not None) == (group in self.objects)

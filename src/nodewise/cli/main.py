@@ -150,6 +150,12 @@ def build_parser() -> argparse.ArgumentParser:
     explain.add_argument("--all", action="store_true", help="explain every pending pod (default without POD)")
     add_dump(verbs)
     add_config(verbs)
+    _add_run(verbs)
+    parser.set_defaults(is_kubectl=is_kubectl_plugin)
+    return parser
+
+
+def _add_run(verbs: Any) -> None:
     run: _Parser = verbs.add_parser(
         "run",
         help="schedule a real cluster, beside kube-scheduler or in its place",
@@ -158,8 +164,6 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 told to stop, 1 the lease was lost, 2 error.",
     )
     run.fill = _add_run_flags
-    parser.set_defaults(is_kubectl=is_kubectl_plugin)
-    return parser
 
 
 def _add_run_flags(parser: argparse.ArgumentParser) -> None:

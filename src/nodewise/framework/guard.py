@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -15,6 +15,14 @@ from nodewise.errors import PluginError
 from nodewise.framework.events import ClusterEventWithHint, Hint, QueueingHint
 from nodewise.framework.node_plugin import NodePluginAdapter
 from nodewise.framework.plugin import EXTENSION_POINTS, PostFilterResult, PreFilterResult
+from nodewise.framework.pod_group_plugin import (
+    Placement,
+    PlacementProgress,
+    PodGroupInfo,
+    PodGroupPostFilterResult,
+    PodGroupVerdict,
+    Proposal,
+)
 from nodewise.framework.status import Status
 from nodewise.state.columns import Columns, IntArray, Rows
 
@@ -99,6 +107,15 @@ class _Guard:
             raise self.failure(method, f"returned {_shown(answer)}, expected a whole number")
         return int(answer)
 
+    def answer(self, point: str, method: str, *args: object) -> Any:
+        try:
+            return getattr(self.plugin, method)(*args)
+        except (Exception, SystemExit) as error:
+            return Status.error(f'running {point} plugin "{self.name}": {describe(error, self.plugin)}')
+
+    def wrong(self, point: str, answer: object, expected: str) -> Status:
+        return Status.error(f'running {point} plugin "{self.name}": returned {_shown(answer)}, expected {expected}')
+
 
 class _Methods(_Guard):
     """What stands for a plugin's methods; a guard has those that its plugin has."""
@@ -174,6 +191,46 @@ class _Methods(_Guard):
         return [event if event.hint is None else replace(event, hint=_guarded(self, event.hint)) for event in events]
 
 
+class _GroupMethods(_Guard):
+    """What stands for a plugin's methods that are about pod groups: all failures are statuses there."""
+
+    def generate_placements(self, group: PodGroupInfo, parent: Placement) -> list[Placement] | Status:
+        answer = self.answer("PlacementGenerate", "generate_placements", group, parent)
+        if isinstance(answer, Status):
+            return answer
+        if not isinstance(answer, list) or not all(isinstance(placement, Placement) for placement in answer):
+            return self.wrong("PlacementGenerate", answer, "a list of Placement")
+        return answer
+
+    def score_placement(self, group: PodGroupInfo, placement: Placement, proposed: Sequence[Proposal]) -> int | Status:
+        answer = self.answer("PlacementScore", "score_placement", group, placement, proposed)
+        if isinstance(answer, Status):
+            return answer
+        is_number = isinstance(answer, int | np.integer)
+        return int(answer) if is_number else self.wrong("PlacementScore", answer, "a whole number")
+
+    def normalize_placements(self, group: PodGroupInfo, scores: IntArray) -> IntArray | Status:
+        answer = self.answer("PlacementScore", "normalize_placements", group, scores)
+        if isinstance(answer, Status):
+            return answer
+        try:
+            return self.array("normalize", answer, len(scores))
+        except PluginError as error:
+            return Status.error(str(error))
+
+    def placement_feasible(self, group: PodGroupInfo, progress: PlacementProgress) -> Status:
+        answer = self.answer("PlacementFeasible", "placement_feasible", group, progress)
+        return answer if isinstance(answer, Status) else self.wrong("PlacementFeasible", answer, "a Status")
+
+    def pod_group_post_filter(self, verdict: PodGroupVerdict) -> PodGroupPostFilterResult:
+        answer = self.answer("PodGroupPostFilter", "pod_group_post_filter", verdict)
+        if isinstance(answer, PodGroupPostFilterResult):
+            return answer
+        if not isinstance(answer, Status):
+            answer = self.wrong("PodGroupPostFilter", answer, "a PodGroupPostFilterResult")
+        return PodGroupPostFilterResult(answer)
+
+
 def _guarded(guard: _Guard, hint: Hint) -> Hint:
     """Return a hint whose failures come out as PluginErrors; for the queue any of them means Queue."""
 
@@ -198,7 +255,8 @@ def _passing_on(method: str) -> Callable[..., Any]:
 
 _GUARDED: dict[str, Callable[..., Any]] = {
     **{method: _passing_on(method) for method in _FAILURES},
-    **{name: member for name, member in vars(_Methods).items() if not name.startswith("__")},
+    **{name: member for name, member in vars(_Methods).items() if not name.startswith("_")},
+    **{name: member for name, member in vars(_GroupMethods).items() if not name.startswith("_")},
 }
 
 

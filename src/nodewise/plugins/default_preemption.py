@@ -23,12 +23,14 @@ from nodewise.preemption.ongoing import OngoingPreemptions
 from nodewise.preemption.pdb import BudgetIndex
 from nodewise.preemption.pod_group import is_preempted, preempt_for_group
 from nodewise.preemption.victims import NO_VICTIMS
+from nodewise.state.pod_groups import HierarchyError, group_key_of
 
 _PREFIX = "preemption: "
 _GROUP_PREFIX = "pod group preemption: "
 _NEVER = Status.unschedulable(_PREFIX + "not eligible due to preemptionPolicy=Never.")
 _TERMINATING = Status.unschedulable(_PREFIX + "not eligible due to a terminating pod on the nominated node.")
 _UNDER_WAY = Status.unresolvable("waiting for the preemption for this pod to be finished")
+_GROUP_UNDER_WAY = Status.unresolvable("waiting for the preemption for this pod group to be finished")
 _NO_CANDIDATE = Status.unschedulable(_PREFIX + "no candidate node for preemption")
 _NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
@@ -60,8 +62,18 @@ class DefaultPreemption:
         self.ongoing: OngoingPreemptions = getattr(handle, "preemptions", None) or OngoingPreemptions()
 
     def pre_enqueue(self, pod: Pod) -> Status:
-        """Keep a pod out of the queue while its victims are evicted in the background."""
-        return _UNDER_WAY if self._is_async and self.ongoing.is_running(pod.metadata.uid or pod.key) else SUCCESS
+        """Keep a pod out of the queue while victims of it, or of its group, are evicted in the background."""
+        if not self._is_async:
+            return SUCCESS
+        groups, key = self._handle.pod_groups, group_key_of(pod)
+        if groups is None or key is None:
+            return _UNDER_WAY if self.ongoing.is_running(pod.metadata.uid or pod.key) else SUCCESS
+        try:
+            root = groups.root_of(key)
+        except HierarchyError:
+            return SUCCESS
+        group = groups.object(root) if root is not None else None
+        return _GROUP_UNDER_WAY if group is not None and self.ongoing.is_running(group.metadata.uid) else SUCCESS
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
         """Hear of deletions, which let pods into the queue that `pre_enqueue` kept out; it rejects no other pods."""

@@ -269,23 +269,22 @@ class DynamicResources:
         """Give back what `reserve` took, and the pod's place in its claims."""
         writes = self._writes()
         for claim in self._claims_of(pod.pod):
+            is_written = any(reference.uid == pod.uid for reference in claim.status.reserved_for)
             pending = self._listers.pending.get(claim.metadata.uid)
             if pending is not None:
                 pending.pods.discard(pod.uid)
                 if pending.pods:
                     continue
                 del self._listers.pending[claim.metadata.uid]
-                if is_special(pending.before):
-                    self._listers.remove_claim(claim)
-                    if writes is not None and not is_in_memory(claim):
-                        writes.take_back(claim, pod)
-                else:
-                    self._listers.put_claim(pending.before)
-            elif any(reference.uid == pod.uid for reference in claim.status.reserved_for):
+            if is_written:
                 kept = tuple(reference for reference in claim.status.reserved_for if reference.uid != pod.uid)
                 self._listers.put_claim(replace(claim, status=replace(claim.status, reserved_for=kept)))
-                if writes is not None:
-                    writes.take_back(claim, pod)
+            elif pending is not None and is_special(pending.before):
+                self._listers.remove_claim(claim)
+            elif pending is not None:
+                self._listers.put_claim(pending.before)
+            if writes is not None and (is_written or (is_special(claim) and not is_in_memory(claim))):
+                writes.take_back(claim, pod)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | Awaitable[Status]:
         """Write the allocations, and the pod as one that uses its claims."""

@@ -137,7 +137,13 @@ def lost_node(victims: Iterable[Victim], snapshot: Snapshot) -> Status | None:
 
 
 def select_victims_and_groups(
-    preemptor: PodInfo, victims: Iterable[Victim], what_if: WhatIf, row: int, *, budgets: BudgetIndex, snapshot: Snapshot
+    preemptor: PodInfo,
+    victims: Iterable[Victim],
+    what_if: WhatIf,
+    row: int,
+    *,
+    budgets: BudgetIndex,
+    snapshot: Snapshot,
 ) -> Victims | Status:
     """Find the victims to evict for a pod to fit a node (SelectVictimsOnNode with the feature gate GenericWorkload).
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from nodewise.runtime.plugin_timing import PluginTiming
 from nodewise.runtime.pod_class import PodClass
 from nodewise.runtime.profile import Framework
 from nodewise.runtime.selection import RowArray
-from nodewise.runtime.views import PluginView, distinct_codes, is_out_of_range
+from nodewise.runtime.views import PluginScores, PluginView, distinct_codes, is_out_of_range
 from nodewise.runtime.what_if import RowWhatIf
 from nodewise.state.columns import ALL_ROWS, BoolArray, Columns, IntArray
 from nodewise.state.dirty_log import Reads
@@ -28,16 +27,6 @@ from nodewise.state.snapshot import Snapshot
 
 NO_NODES = "no nodes available to schedule pods"
 _OF_PODS_THERE = int(Reads.RESOURCES | Reads.PODS | Reads.NODE_SET)
-
-
-@dataclass(frozen=True, slots=True)
-class PluginScores:
-    """One plugin's scores of some rows."""
-
-    name: str
-    raw: IntArray
-    normalized: IntArray
-    weight: int
 
 
 class Evaluation(FilterVerdict):

@@ -14,8 +14,8 @@ Observe = Callable[[str, str, Code, float], None]
 class PluginTiming:
     """A stopwatch that goes from plugin to plugin.
 
-    A plugin that judges or rates all nodes at once is timed once for all nodes of a cycle; what it had found out in
-    earlier cycles costs it nothing.
+    A plugin that judges or rates all nodes at once is timed once for all nodes of a cycle, if it has anything to do:
+    what it found out in earlier cycles, it need not find out again.
 
     Parameters
     ----------
@@ -45,15 +45,19 @@ class PluginTiming:
         """Bring the filters' verdicts up to date one by one; whoever wants them next finds them so."""
         self.begin()
         for view in views:
+            done = view.filter_cursor
             view.refresh_filter()
-            self.lap("Filter", view.plugin.name)
+            if view.filter_cursor != done:
+                self.lap("Filter", view.plugin.name)
 
     def scores(self, views: Iterable[tuple[PluginView, int]]) -> None:
         """Do the same for scores that depend on nothing but the node."""
         self.begin()
         for view, _ in views:
+            done = view.score_cursor
             view.refresh_score()
-            self.lap("Score", view.plugin.name)
+            if view.score_cursor != done:
+                self.lap("Score", view.plugin.name)
 
     def each_score(self, views: Iterable[tuple[PluginView, int]]) -> Iterator[tuple[PluginView, int]]:
         """Give the views one after another, and time what is done with each until the next is asked for."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from inspect import isawaitable
 
 from nodewise.framework.cycle_state import CycleState
 from nodewise.framework.plugin import BindPlugin
@@ -77,7 +76,8 @@ class Reservation:
         """Let plugins do what must be done before the binding (RunPreBindPlugins)."""
         self._begin()
         for plugin in self.framework.pre_binding:
-            status = await _status(plugin.pre_bind(self._state, self.pod, self.node_name))
+            answer = plugin.pre_bind(self._state, self.pod, self.node_name)
+            status = answer if isinstance(answer, Status) else await answer
             self._lap("PreBind", plugin.name, status)
             if not status.is_success:
                 return _first_failure("PreBind", plugin.name, status)
@@ -86,12 +86,14 @@ class Reservation:
     async def bind(self) -> Status:
         """Let the first extender or else plugin that does not skip bind the pod (Scheduler.bind)."""
         for binder in self.binders:
-            status = await _status(binder.bind(self._state, self.pod, self.node_name))
+            answer = binder.bind(self._state, self.pod, self.node_name)
+            status = answer if isinstance(answer, Status) else await answer
             if status.code is not Code.SKIP:
                 return status
         self._begin()
         for plugin in self.framework.binding:
-            status = await _status(plugin.bind(self._state, self.pod, self.node_name))
+            answer = plugin.bind(self._state, self.pod, self.node_name)
+            status = answer if isinstance(answer, Status) else await answer
             self._lap("Bind", plugin.name, status)
             if status.code is Code.SKIP:
                 continue
@@ -112,10 +114,6 @@ class Reservation:
     def _lap(self, point: str, plugin: str, status: Status) -> None:
         if self.timing is not None:
             self.timing.lap(point, plugin, status.code)
-
-
-async def _status(answer: Status | Awaitable[Status]) -> Status:
-    return await answer if isawaitable(answer) else answer
 
 
 def _first_failure(point: str, plugin: str, status: Status) -> Status:

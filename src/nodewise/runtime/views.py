@@ -71,14 +71,13 @@ class PluginView:
 
     __slots__ = (
         "__weakref__",
-        "_filter_cursor",
         "_filter_node_set",
         "_filter_node_version",
         "_is_static",
-        "_score_cursor",
         "_score_node_set",
         "_score_node_version",
         "codes",
+        "filter_cursor",
         "filters",
         "is_volatile",
         "may_be_invalid",
@@ -86,6 +85,7 @@ class PluginView:
         "raw",
         "reads",
         "rejecting",
+        "score_cursor",
         "scores",
         "snapshot",
         "state",
@@ -108,7 +108,7 @@ class PluginView:
         self.raw: IntArray | None = np.zeros(0, np.int64)
         self.uniform = False
         self.may_be_invalid = False
-        self._filter_cursor = self._score_cursor = -1
+        self.filter_cursor = self.score_cursor = -1
         self._filter_node_set = self._score_node_set = -1
         self._filter_node_version = self._score_node_version = -1
         # Answers that pods cannot change wait until some Node object does.
@@ -117,12 +117,12 @@ class PluginView:
     def refresh_filter(self) -> None:
         """Bring `codes` up to date."""
         log = self.snapshot.log
-        if self._filter_cursor == log.end:
+        if self.filter_cursor == log.end:
             return
         columns = self.snapshot.columns
         if self._is_static and self._filter_node_version == columns.node_version and len(self.codes) == columns.n_rows:
             return
-        changed = self._changed_rows(self._filter_cursor, self._filter_node_set, len(self.codes))
+        changed = self._changed_rows(self.filter_cursor, self._filter_node_set, len(self.codes))
         if changed is None:
             self.codes = _writable(self.plugin.filter(self.state, columns, ALL_ROWS))
             self.rejecting = bool(self.codes.any())
@@ -136,20 +136,20 @@ class PluginView:
                 codes = self.plugin.filter(self.state, columns, changed)
                 self.codes[changed] = codes
                 self.rejecting = self.rejecting or bool(codes.any())
-        self._filter_cursor = log.end
+        self.filter_cursor = log.end
         self._filter_node_set = self.snapshot.node_set_version
         self._filter_node_version = columns.node_version
 
     def refresh_score(self) -> None:
         """Bring `raw` up to date, for a plugin whose scores do not depend on which nodes are feasible."""
         log = self.snapshot.log
-        if self._score_cursor == log.end:
+        if self.score_cursor == log.end:
             return
         columns = self.snapshot.columns
         known = -1 if self.raw is None else len(self.raw)
         if self._is_static and self._score_node_version == columns.node_version and known == columns.n_rows:
             return
-        changed = self._changed_rows(self._score_cursor, self._score_node_set, known)
+        changed = self._changed_rows(self.score_cursor, self._score_node_set, known)
         if changed is None:
             self.raw = self._checked(self.plugin.score(self.state, columns, ALL_ROWS))
             if self.raw is None:
@@ -169,13 +169,13 @@ class PluginView:
                 self.raw[changed] = scores
                 self.may_be_invalid = self.may_be_invalid or is_out_of_range(scores)
             self.uniform = False
-        self._score_cursor = log.end
+        self.score_cursor = log.end
         self._score_node_set = self.snapshot.node_set_version
         self._score_node_version = columns.node_version
 
     def scores_of(self, rows: NDArray[np.intp]) -> IntArray | None:
         """Return raw scores of a few rows, up to date, without those of all others; None: it is not scoring."""
-        if self._is_static or self._score_cursor == self.snapshot.log.end:
+        if self._is_static or self.score_cursor == self.snapshot.log.end:
             self.refresh_score()
             return None if self.raw is None else self.raw[rows]
         scores: IntArray | None = self.plugin.score(self.state, self.snapshot.columns, rows)
@@ -197,6 +197,16 @@ class PluginView:
         if self.reads & _NODE_SET and node_set != snapshot.node_set_version:
             return None
         return snapshot.log.since(cursor, self.reads & ROW, max(16, n_rows // 4))
+
+
+@dataclass(frozen=True, slots=True)
+class PluginScores:
+    """One plugin's scores of some rows."""
+
+    name: str
+    raw: IntArray
+    normalized: IntArray
+    weight: int
 
 
 def is_out_of_range(scores: IntArray) -> bool:

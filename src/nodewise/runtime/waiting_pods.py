@@ -21,7 +21,9 @@ class WaitingPod:
         Called once.
     """
 
-    def __init__(self, pod: PodInfo, node_name: str, plugins: Iterable[str], decided: Callable[[Status], object]) -> None:
+    def __init__(
+        self, pod: PodInfo, node_name: str, plugins: Iterable[str], decided: Callable[[Status], object]
+    ) -> None:
         self.pod = pod
         self.node_name = node_name
         self._pending = set(plugins)

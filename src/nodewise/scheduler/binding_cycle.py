@@ -104,16 +104,16 @@ class BindingCycle:
         return status
 
     def _finish(self, binding: Binding) -> None:
-        pod, now, profile = binding.assumed, self.clock.now(), binding.queued.profile
+        pod, now = binding.assumed, self.clock.now()
         self.cache.finish_binding(pod, now)
         note = f"Successfully assigned {pod.key} to {pod.node_name}"
         self.client.record(PodEvent(pod, "Normal", "Scheduled", "Binding", note, pod.pod.spec.scheduler_name))
         self.n_bound += 1
-        self.metrics.attempted("scheduled", profile, binding.started)
-        self.metrics.scheduled(binding.queued, now)
-        started = self.metrics.start()
-        binding.reservation.post_bind()
-        self.metrics.ran("PostBind", Code.SUCCESS, profile, started)
+        self.metrics.scheduled(binding.queued, binding.started, now)
+        if binding.reservation.framework.post_binding:
+            started = self.metrics.start()
+            binding.reservation.post_bind()
+            self.metrics.ran("PostBind", Code.SUCCESS, binding.queued.profile, started)
 
     def _take_back(self, binding: Binding, status: Status) -> None:
         """Undo everything; pods that the room may help hear of it (handleBindingCycleError)."""

@@ -66,7 +66,7 @@ class FailureHandler:
             When the attempt began, by the clock of the metrics.
         """
         result = "unschedulable" if decision.reason == REASON_UNSCHEDULABLE else "error"
-        self.metrics.attempted(result, queued.profile, started)
+        self.metrics.failed(result, queued.profile, started)
         queued.rejected_by(decision.rejectors, decision.pending)
         pod = queued.info
         newest = self.pod_named(pod.key)

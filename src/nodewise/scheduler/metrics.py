@@ -24,18 +24,18 @@ class SchedulerMetrics(Protocol):
         """A cycle came to a node or to none (scheduling_algorithm_duration_seconds)."""
         ...
 
-    def attempted(self, result: str, profile: str, started: float) -> None:
-        """An attempt is over (schedule_attempts_total, scheduling_attempt_duration_seconds).
+    def failed(self, result: str, profile: str, started: float) -> None:
+        """An attempt has failed (schedule_attempts_total, scheduling_attempt_duration_seconds).
 
         Parameters
         ----------
         result : str
-            `scheduled`, `unschedulable` or `error`.
+            `unschedulable` or `error`.
         """
         ...
 
-    def scheduled(self, queued: QueuedPod, now: float) -> None:
-        """A pod is bound (pod_scheduling_attempts, pod_scheduling_sli_duration_seconds and so on).
+    def scheduled(self, queued: QueuedPod, started: float, now: float) -> None:
+        """A pod is bound (what `failed` counts, pod_scheduling_attempts, pod_scheduling_sli_duration_seconds).
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class SchedulerMetrics(Protocol):
         """Victims were chosen (preemption_victims)."""
         ...
 
-    def evicted(self, result: str, started: float) -> None:
+    def evicted(self, result: str) -> None:
         """The task that evicts them is over: `success` or `error` (preemption_goroutines_execution_total)."""
         ...
 
@@ -84,10 +84,10 @@ class _NoMetrics:
     def decided(self, started: float) -> None:
         pass
 
-    def attempted(self, result: str, profile: str, started: float) -> None:
+    def failed(self, result: str, profile: str, started: float) -> None:
         pass
 
-    def scheduled(self, queued: QueuedPod, now: float) -> None:
+    def scheduled(self, queued: QueuedPod, started: float, now: float) -> None:
         pass
 
     def ran(self, point: str, code: Code, profile: str, started: float) -> None:
@@ -108,7 +108,7 @@ class _NoMetrics:
     def preempted(self, n_victims: int) -> None:
         pass
 
-    def evicted(self, result: str, started: float) -> None:
+    def evicted(self, result: str) -> None:
         pass
 
     def bind_failed(self, status: Status) -> None:

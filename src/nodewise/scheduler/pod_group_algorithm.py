@@ -90,10 +90,8 @@ class PodGroupAlgorithm:
 
     def _try(self, info: PodGroupInfo, results: Results) -> GroupResult:
         """Try one group of the tree; what it holds then stays until the whole tree is done."""
-        if not self._has_topology:
-            result = self._try_here(info, results)
-        else:
-            result = self._try_placements(info, results)
+        attempt = self._try_placements if self._has_topology else self._try_here
+        result = attempt(info, results)
         results[info.key] = result
         return result
 
@@ -282,9 +280,7 @@ def placed_members(info: PodGroupInfo, results: Results) -> list[MemberResult]:
     return found + [member for member in result.members if member.status.is_success and member.node_name]
 
 
-def _proposed(
-    info: PodGroupInfo, fitting: list[tuple[Placement, Results]]
-) -> list[tuple[Placement, list[Proposal]]]:
+def _proposed(info: PodGroupInfo, fitting: list[tuple[Placement, Results]]) -> list[tuple[Placement, list[Proposal]]]:
     return [
         (placement, [Proposal(member.pod, member.node_name) for member in placed_members(info, found)])
         for placement, found in fitting

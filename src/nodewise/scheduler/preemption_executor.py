@@ -60,7 +60,6 @@ class PreemptionExecutor:
 
     async def _evict(self, preemptor: PodInfo, result: PostFilterResult, victims: list[PodInfo]) -> None:
         must_wake, outcome = False, "error"
-        started = self.metrics.start()
         try:
             must_wake = await self._clear_nominations(result)
             for victim in victims[:-1]:
@@ -73,7 +72,7 @@ class PreemptionExecutor:
             LOGGER.error("Error occurred during async preemption of %s: %s", preemptor.key, error)
             must_wake = True
         finally:
-            self.metrics.evicted(outcome, started)
+            self.metrics.evicted(outcome)
             self.ongoing.finish(preemptor.uid)
             if must_wake:
                 self.queue.activate([preemptor.pod], self.clock.now())

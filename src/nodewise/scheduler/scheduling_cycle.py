@@ -103,7 +103,7 @@ class SchedulingCycle:
         step_started = metrics.start()
         status = reservation.reserve()
         metrics.ran("Reserve", status.code, profile, step_started)
-        if not status.is_success:
+        if not status.is_success or not reservation.framework.permitting:
             return status
         step_started = metrics.start()
         status = reservation.permit()

@@ -148,7 +148,7 @@ EVENT_HANDLING_DURATION = Description(
 GOROUTINES = Description(
     "scheduler_goroutines",
     _GAUGE,
-    "Tasks under way beside the scheduling loop, by what they do: binding, preemption, status.",
+    "Tasks under way beside the scheduling loop, by what they do: binding, preemption, permit, status.",
     ("operation",),
 )
 LEADER = Description(

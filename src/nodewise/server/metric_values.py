@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -16,6 +16,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 Labels = tuple[str, ...]
+MAX_PENDING = 4096
 
 
 class Kind(Enum):
@@ -66,30 +67,63 @@ def _bound_text(bound: float) -> str:
 
 
 class Distribution:
-    """The values of one set of labels, in buckets."""
+    """The values of one set of labels, in buckets.
 
-    __slots__ = ("bounds", "counts", "total")
+    Values are put into buckets many at a time.
+
+    Attributes
+    ----------
+    note : Callable[[float], None]
+        Takes in a value at the cost of appending it to a list; `settle` must follow now and then.
+    """
+
+    __slots__ = ("_bounds", "_counts", "_pending", "_total", "note")
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
+        self._bounds = np.array(bounds, np.float64)
+        self._pending: list[float] = []
+        self.note = self._pending.append
+        self.clear()
 
     def observe(self, value: float) -> None:
         """Take in a value."""
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.total += value
+        self.note(value)
+        if len(self._pending) >= MAX_PENDING:
+            self.settle()
+
+    def settle(self) -> None:
+        """Put what was noted into the buckets."""
+        if self._pending:
+            values = np.array(self._pending, np.float64)
+            self._pending.clear()
+            places = np.searchsorted(self._bounds, values, side="left")
+            self._counts += np.bincount(places, minlength=len(self._counts))
+            self._total += float(values.sum())
 
     def clear(self) -> None:
         """Begin anew."""
-        self.counts = [0] * len(self.counts)
-        self.total = 0.0
+        self._pending.clear()
+        self._counts = np.zeros(len(self._bounds) + 1, np.int64)
+        self._total = 0.0
+
+    @property
+    def total(self) -> float:
+        """The sum of all values."""
+        self.settle()
+        return self._total
+
+    @property
+    def count(self) -> int:
+        """The number of values."""
+        self.settle()
+        return int(self._counts.sum())
 
     def buckets(self) -> Iterator[tuple[str, float]]:
         """Return every bound as Prometheus writes it with the number of values up to it."""
-        n_values = 0
-        for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
-            n_values += count
+        self.settle()
+        for bound, n_values in zip(
+            (*self._bounds.tolist(), float("inf")), np.cumsum(self._counts).tolist(), strict=True
+        ):
             yield _bound_text(bound), n_values
 
 
@@ -207,10 +241,17 @@ class Families(Collector):
             if family.description.kind is not Kind.GAUGE:
                 family.clear()
 
+    def settle(self) -> None:
+        """Put all values that were noted into their buckets."""
+        for family in self._families:
+            if isinstance(family, Histogram):
+                for distribution in family.distributions.values():
+                    distribution.settle()
+
     def collect(self) -> Iterable[Metric]:
         """Return everything as it is now."""
         counts = (
-            numbers_family(description, ((labels, sum(found.counts)) for labels, found in of.distributions.items()))
+            numbers_family(description, ((labels, found.count) for labels, found in of.distributions.items()))
             for description, of in self._counts
         )
         return [*counts, *(family.family() for family in self._families)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
 from collections.abc import Callable
 
 from nodewise.framework.events import ClusterEvent
@@ -16,6 +15,8 @@ from nodewise.server.metric_values import Distribution, Families, Labels
 MOST_ATTEMPTS_TOLD_APART = 15
 TIMED_EVERY = 10
 """Plugins are timed in one of so many cycles (pluginMetricsSamplePercent)."""
+SETTLED_EVERY = 1024
+Note = Callable[[float], None]
 _CONFLICT = "Operation cannot be fulfilled"
 
 
@@ -61,7 +62,8 @@ class PrometheusMetrics:
         self._leader = families.numbers(catalog.LEADER)
         self._leader_slow_path = families.numbers(catalog.LEADER_SLOW_PATH)
         self._bind_failures = families.numbers(catalog.BIND_FAILURES)
-        self._points: dict[tuple[str, int, str], Distribution] = {}  # by id of the code: its hash is slow
+        self._points: dict[tuple[str, int, str], Note] = {}  # by id of the code: its hash is slow
+        self._plugins: dict[tuple[str, str, int], Distribution] = {}
         self._events: dict[tuple[int, int], Distribution] = {}  # by ids, too
         self.timed_every = TIMED_EVERY
         self._n_cycles = 0
@@ -70,38 +72,45 @@ class PrometheusMetrics:
         """Forget everything that was counted (DELETE /metrics)."""
         self.families.clear()
         self._points.clear()
+        self._plugins.clear()
         self._events.clear()
 
     # --- cycles -------------------------------------------------------------------------------------------------------
 
     def decided(self, started: float) -> None:
-        self._algorithm_duration.observe(self._now() - started)
+        self._algorithm_duration.note(self._now() - started)
 
-    def attempted(self, result: str, profile: str, started: float) -> None:
+    def failed(self, result: str, profile: str, started: float) -> None:
         self._attempt_duration.at((result, profile)).observe(self._now() - started)
 
-    def scheduled(self, queued: QueuedPod, now: float) -> None:
-        self._pod_attempts.observe(queued.attempts)
+    def scheduled(self, queued: QueuedPod, started: float, now: float) -> None:
+        self._attempt_duration.at(("scheduled", queued.profile)).note(self._now() - started)
+        self._pod_attempts.note(queued.attempts)
         if queued.initial_attempt_timestamp is not None:
-            self._sli_duration.at(_attempts_label(queued.attempts)).observe(now - queued.initial_attempt_timestamp)
+            self._sli_duration.at(_attempts_label(queued.attempts)).note(now - queued.initial_attempt_timestamp)
         if queued.was_flushed_from_unschedulable:
             self._after_flush.add(())
 
     def ran(self, point: str, code: Code, profile: str, started: float) -> None:
         seconds = self._now() - started
         key = (point, id(code), profile)
-        found = self._points.get(key)
-        if found is None:
-            found = self._points[key] = self._point_duration.at((point, code.value, profile))
-        found.counts[bisect_left(found.bounds, seconds)] += 1  # as observe does, without the call
-        found.total += seconds
+        note = self._points.get(key)
+        if note is None:
+            note = self._points[key] = self._point_duration.at((point, code.value, profile)).note
+        note(seconds)
 
     def timing(self) -> PluginTiming | None:
         self._n_cycles += 1
+        if self._n_cycles % SETTLED_EVERY == 0:
+            self.families.settle()
         return PluginTiming(self._now, self._plugin_ran) if self._n_cycles % self.timed_every == 0 else None
 
     def _plugin_ran(self, plugin: str, point: str, code: Code, seconds: float) -> None:
-        self._plugin_duration.at((plugin, point, code.value)).observe(seconds)
+        key = (plugin, point, id(code))
+        found = self._plugins.get(key)
+        if found is None:
+            found = self._plugins[key] = self._plugin_duration.at((plugin, point, code.value))
+        found.observe(seconds)
 
     def handled(self, event: ClusterEvent, started: float) -> None:
         key = (id(event.resource), id(event.actions))
@@ -119,7 +128,7 @@ class PrometheusMetrics:
     def preempted(self, n_victims: int) -> None:
         self._victims.observe(n_victims)
 
-    def evicted(self, result: str, started: float) -> None:
+    def evicted(self, result: str) -> None:
         self._preemption_tasks.add((result,))
 
     def bind_failed(self, status: Status) -> None:

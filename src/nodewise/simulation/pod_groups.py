@@ -18,18 +18,24 @@ Positions = Mapping[str, int]
 """By uid, the place of each pod in the order of the queue."""
 
 
-def place_group(session: Session, root: PodGroupInfo, positions: Positions, *, with_best: bool) -> Iterator[Placement]:
+def place_group(
+    session: Session, root: PodGroupInfo, positions: Positions, waiting: list[Placement] | None, *, with_best: bool
+) -> Iterator[Placement]:
     """Try a group, or a tree of groups, until all its pods have nodes or the rest fits nowhere.
 
     kube-scheduler puts the pods that a placed group left over back to the front of the queue, and so they are tried
     again at once, now with preemption for them alone.
+
+    Parameters
+    ----------
+    waiting : list[Placement] | None
+        What `not_tried_members` said of the group before any pod was placed.
 
     Yields
     ------
     Placement
         One for each pod that is not being deleted.
     """
-    waiting = not_tried_members(session, root)
     if waiting is not None:
         left_out = {pod.key for pod in root.unscheduled_pods() if session.is_left_out(pod)}
         yield from (placement for placement in waiting if placement.pod not in left_out)
@@ -132,8 +138,7 @@ class _GroupRun:
             ]
         still = {member.pod.key: member.message for member in second.members}
         return [
-            replace(placement, detail=f"preemption did not help: {still.get(placement.pod, '')}")
-            for placement in first
+            replace(placement, detail=f"preemption did not help: {still.get(placement.pod, '')}") for placement in first
         ]
 
     def _is_any_new(self, nominations: Sequence[Proposal]) -> bool:
@@ -142,10 +147,13 @@ class _GroupRun:
         return any(p.node_name and p.node_name != node_of(p.pod.uid) for p in nominations)
 
     def _try_nominated(self, left: PodGroupInfo, proposals: Sequence[Proposal]) -> GroupOutcome:
-        """Try a group once more after its victims are gone, each pod's nominated node first."""
+        """Try a group once more after its victims are gone, each pod's nominated node first.
+
+        If it does not fit even now, nobody else is evicted, but its pods are nominated to where that would make room.
+        """
         for proposal in proposals:
             self.session.scheduler.nominations.add(proposal.pod, proposal.node_name)
-        outcome = self.cycle.run(left, with_best=self.with_best, with_post_filter=False)
+        outcome = self.cycle.run(left, with_best=self.with_best)
         self._nominate(outcome)
         return outcome
 

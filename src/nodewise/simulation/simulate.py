@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from nodewise.framework.pod_group_plugin import PodGroupInfo
 from nodewise.scheduler.scheduler import REASON_SCHEDULER_ERROR, Decision
 from nodewise.simulation.placement import REASON_GATED, Placement, failed_placement, not_tried
-from nodewise.simulation.pod_groups import place_group
+from nodewise.simulation.pod_groups import not_tried_members, place_group
 from nodewise.simulation.session import Session, pods_of
 from nodewise.state.pod_info import PodInfo
 
@@ -24,9 +24,13 @@ def simulate(session: Session, *, with_best: bool = True) -> Iterator[Placement]
     """
     entities = session.queue_order()
     positions = {pod.uid: position for position, pod in enumerate(pods_of(entities))}
+    # kube-scheduler asks when a group comes into the queue; a member evicted later does not take it out again
+    waiting = {
+        entity.key: not_tried_members(session, entity) for entity in entities if isinstance(entity, PodGroupInfo)
+    }
     for entity in entities:
         if isinstance(entity, PodGroupInfo):
-            yield from place_group(session, entity, positions, with_best=with_best)
+            yield from place_group(session, entity, positions, waiting[entity.key], with_best=with_best)
         elif not session.is_left_out(entity):
             yield _try(session, entity, positions[entity.uid], with_best=with_best)
 

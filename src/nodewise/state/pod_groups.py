@@ -281,7 +281,7 @@ class PodGroupStates:
         return tuple(state.children) if state is not None else ()
 
     def leaf_states(self, key: GroupKey) -> Iterator[PodGroupState]:
-        """Yield the states of all pod groups below a key, or its own (GetPodGroupStates); HierarchyError if too deep."""
+        """Yield the states of pod groups below a key, or its own (GetPodGroupStates); HierarchyError if too deep."""
         yield from self._leaf_states(key, 0)
 
     def _leaf_states(self, key: GroupKey, depth: int) -> Iterator[PodGroupState]:

@@ -60,7 +60,9 @@ Check = Callable[[ClusterUnderTest], Awaitable[None]]
 
 
 async def _create(cluster: ClusterUnderTest, name: str) -> PodInfo:
-    return PodInfo(await cluster.create(make_pod(name, namespace=cluster.namespace, image="example.com/app:1")))
+    # of a scheduler name that nobody has: no scheduler that may run there takes a hand
+    pod = make_pod(name, namespace=cluster.namespace, image="example.com/app:1", scheduler_name="nobody")
+    return PodInfo(await cluster.create(pod))
 
 
 async def _pod(cluster: ClusterUnderTest, name: str) -> Pod:

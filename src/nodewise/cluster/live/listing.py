@@ -98,17 +98,29 @@ def _words(client: ApiClient, error: RequestError) -> str:
 
 async def _list_kind(client: ApiClient, resource: Resource, progress: Progress | None) -> ListedKind | RequestError:
     """List one kind in the newest version that the server has; an error is for the caller to judge."""
-    refusal: RequestError | None = None
     for api_version in resource.kind.api_versions:
         in_version = replace(resource, api_version=api_version)
         try:
             return ListedKind(in_version, await _pages(client, in_version, progress))
         except RequestError as error:
-            if not (isinstance(error, ApiError) and error.is_not_found):
+            if not (isinstance(error, ApiError) and await _is_absent(client, in_version, error)):
                 return error
-            refusal = refusal or error
-    assert refusal is not None, "every kind has a version"
-    return refusal
+    return ApiError(f"GET {resource.path}", 404, "NotFound", f"the server does not know {resource.plural}")
+
+
+async def _is_absent(client: ApiClient, resource: Resource, error: ApiError) -> bool:
+    """Tell whether the server does not know a kind; it may refuse to list it then, since it asks about rights first."""
+    if error.is_not_found:
+        return True
+    if error.status != 403 or "/" not in resource.api_version:
+        return False
+    try:
+        body = await client.get(f"/apis/{resource.api_version}")
+    except ApiError as unknown:
+        return unknown.is_not_found
+    except RequestError:
+        return False
+    return resource.plural not in {found.name for found in msgspec.json.decode(body, type=_Discovered).resources}
 
 
 async def _pages(client: ApiClient, resource: Resource, progress: Progress | None) -> list[msgspec.Raw]:
@@ -135,6 +147,14 @@ async def _pages(client: ApiClient, resource: Resource, progress: Progress | Non
         if not page.continuation:
             return items
         continuation = page.continuation
+
+
+class _Named(msgspec.Struct):
+    name: str = ""
+
+
+class _Discovered(msgspec.Struct):
+    resources: list[_Named] = []
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
