@@ -66,6 +66,7 @@ def build_control_loop(
     clock: Clock,
     metrics: QueueMetrics = NO_METRICS,
     scheduler_metrics: SchedulerMetrics = NO_SCHEDULER_METRICS,
+    max_unschedulable_s: float = 300.0,
 ) -> ControlLoop:
     """Put a queue before a scheduler and a cluster behind it."""
     scheduler.metrics = told = scheduler_metrics
@@ -86,6 +87,7 @@ def build_control_loop(
         settings=QueueSettings(
             initial_backoff_s=configuration.pod_initial_backoff_seconds,
             max_backoff_s=configuration.pod_max_backoff_seconds,
+            max_unschedulable_s=max_unschedulable_s,
             pop_from_backoff_queue=handle.feature_gates.enabled("SchedulerPopFromBackoffQ"),
         ),
         nominations=scheduler.nominations,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from nodewise.clock import Clock
 from nodewise.scheduler.control_loop import ControlLoop
@@ -27,12 +28,17 @@ class SchedulingLoop:
         The one that the queue goes by: seconds since the epoch.
     tasks : AsyncioTasks
         Where bindings go on.
+    may_run : Callable[[], bool]
+        Asked before every slice.
     """
 
-    def __init__(self, loop: ControlLoop, clock: Clock, tasks: AsyncioTasks) -> None:
+    def __init__(
+        self, loop: ControlLoop, clock: Clock, tasks: AsyncioTasks, may_run: Callable[[], bool] = lambda: True
+    ) -> None:
         self._loop = loop
         self._clock = clock
         self._tasks = tasks
+        self._may_run = may_run
         self._awake = asyncio.Event()
 
     def wake(self) -> None:
@@ -43,7 +49,7 @@ class SchedulingLoop:
         """Schedule until cancelled."""
         while True:
             self._awake.clear()
-            if len(self._tasks) >= MAX_TASKS:
+            if len(self._tasks) >= MAX_TASKS or not self._may_run():
                 await asyncio.sleep(BUSY_WAIT_S)
                 continue
             if self._run_slice():
