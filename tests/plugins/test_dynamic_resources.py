@@ -198,6 +198,14 @@ def test_an_explanation_names_claim_request_and_devices(tmp_path: Path, items: A
     assert on_node.details == {"DynamicResources": expected}
 
 
+def test_an_explanation_survives_a_selector_that_only_counting_comes_to(tmp_path: Path) -> None:
+    requests = exactly("r"), exactly("s", "gpu", "device.driver == 3")  # the only device is taken before s looks at it
+    session = open_cluster(tmp_path, node("n1"), *GPU, claim("c", *requests), pod("p", "c"))
+    (on_node,) = explain(session, session.pending[0]).nodes
+    assert on_node.filters["DynamicResources"].reasons == ("cannot allocate all claims",)
+    assert "selector #0: CEL compile error" in on_node.details["DynamicResources"]
+
+
 def test_fit_scores_count_devices_where_the_node_does_not_list_the_resource(tmp_path: Path) -> None:
     configuration = """
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -40,11 +40,11 @@ def shortage_text(
             try:
                 if cluster.allocate([*claims[:position], part], row, node_name) is not None:
                     continue
+                # counts every device, also those that the allocation did not come to: selectors may fail here only
+                counts = [(w.result_name, _count(cluster, w, row, node_name)) for w in claim.requests[n_requests - 1]]
             except AllocationError as error:
                 return str(error)
-            wanted = claim.requests[n_requests - 1]
-            name = names[position]
-            return "; ".join([f"{name}, request {w.result_name}: {_count(cluster, w, row, node_name)}" for w in wanted])
+            return "; ".join([f"{names[position]}, request {name}: {count}" for name, count in counts])
     return ""
 
 
