@@ -264,9 +264,7 @@ def test_normalized_scores_of_placements_pass_unchanged() -> None:
 
 
 @pytest.mark.parametrize("method", ASKED)
-@pytest.mark.parametrize(
-    ("answer", "text"), [(ValueError("oh"), "ValueError: oh"), ("yes", "returned 'yes'")]
-)
+@pytest.mark.parametrize(("answer", "text"), [(ValueError("oh"), "ValueError: oh"), ("yes", "returned 'yes'")])
 def test_failures_and_wrong_answers_about_groups_are_statuses(method: str, answer: Any, text: str) -> None:
     said = said_of(answer, method)
     assert said.code is Code.ERROR
