@@ -29,8 +29,8 @@ class ObjectSet:
     Attributes
     ----------
     documents : dict[tuple[str, str], bytes]
-        What pods and nodes were read from, by kind and `namespace/name` or name; for pods of a controller, its template.
-        Only kept on request.
+        What pods and nodes were read from, by kind and `namespace/name` or name; for pods of a controller, its
+        template. Only kept on request.
     """
 
     pods: list[Pod] = field(default_factory=list)
