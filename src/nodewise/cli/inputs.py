@@ -163,8 +163,3 @@ def pod_filter(arguments: argparse.Namespace) -> PodFilter:
         return (not namespace or pod_namespace == namespace) and (selector is None or selector.matches(labels))
 
     return wanted
-
-
-def source_of(opened: Opened, pod_key: str) -> str:
-    """Return where in the input a pod stands."""
-    return opened.cluster.sources.get(pod_key, "")

@@ -73,7 +73,3 @@ class Trace:
     start: datetime = DEFAULT_START
     events: list[TraceEvent] = field(default_factory=list)
     errors: list[InputError] = field(default_factory=list)
-
-    @property
-    def n_arrivals(self) -> int:
-        return sum(isinstance(event, Arrival) for event in self.events)

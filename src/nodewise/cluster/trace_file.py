@@ -17,7 +17,7 @@ from nodewise.api.objects import PriorityClass
 from nodewise.cluster.files import InputFile, read_file
 from nodewise.cluster.json_documents import looks_like_json
 from nodewise.cluster.object_set import InputError
-from nodewise.cluster.trace import DEFAULT_START, Arrival, Deletion, NodeDown, NodeUp, Trace, TraceEvent
+from nodewise.cluster.trace import Arrival, Deletion, NodeDown, NodeUp, Trace, TraceEvent
 from nodewise.cluster.trace_pods import TracePods
 from nodewise.cluster.yaml_documents import read_yaml
 from nodewise.config.durations import parse_duration
@@ -254,6 +254,3 @@ def _explained(error: Exception) -> tuple[str, str]:
     match = _REASON.match(str(error))
     reason = match["reason"] if match else str(error)
     return (match["path"] or "" if match else ""), f"{reason[:1].lower()}{reason[1:]}"
-
-
-__all__ = ["DEFAULT_START", "read_trace"]

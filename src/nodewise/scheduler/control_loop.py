@@ -49,7 +49,6 @@ class ControlLoop:
 
     def run_ready(self) -> int:
         """Run the cycles of all pods whose turn has come by now; return how many there were."""
-        self.queue.run_timers(self.cycle.clock.now())
         n_run = 0
         while self.cycle.run_next() is not None:
             n_run += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import random
 from collections.abc import Callable
@@ -121,6 +122,8 @@ class LiveScheduler:
         snapshot, cache = self.loop.scheduler.snapshot, self.loop.scheduler.cache
         snapshot.update(cache)
         snapshot.pods.settle()
+        # What is there now stays: looking through it for garbage again and again finds nothing.
+        gc.freeze()
         LOGGER.info("scheduling: %d nodes, %d pods", cache.node_count(), cache.pod_count())
         await self._scheduling.run()
 

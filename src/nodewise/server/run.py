@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import random
 from collections.abc import Callable
@@ -140,8 +139,6 @@ class _Process:
             self.is_stopping = True
             task.cancel()
 
-        # What is there when the first lists are in stays: collecting it again and again finds nothing.
-        gc.freeze()
         # As kube-scheduler: without an election there is nothing to hand over in good order.
         exit_code = EXIT_OK if elector is not None else EXIT_FAILED
         with handled_signals(stop, debugger.run):

@@ -59,7 +59,6 @@ class SchedulingLoop:
 
     def _run_slice(self) -> bool:
         """Run cycles for about a millisecond; false when no pod's turn had come by its end."""
-        self._loop.queue.run_timers(self._clock.now())
         end_s = time.perf_counter() + SLICE_S
         while self._loop.cycle.run_next() is not None:
             if time.perf_counter() >= end_s:

@@ -140,10 +140,8 @@ class Replay:
             self.world.time.call_at(self.world.time.now() + arrival.duration_s, lambda: self._end(key, uid))
 
     def _end(self, key: str, uid: str) -> None:
-        found = self.world.cluster.get(Pod, key)
-        if found is not None and found.metadata.uid == uid:
-            self._arrivals.pop(uid, None)
-            self.world.cluster.remove(Pod, key)
+        self._arrivals.pop(uid, None)
+        self.world.end_pod(key, uid)
 
     def _come_back(self, lost: Pod) -> None:
         """Create a pod again that was lost, once."""

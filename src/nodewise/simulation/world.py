@@ -108,9 +108,10 @@ class World:
             if grace_s is None:
                 grace_s = DEFAULT_GRACE_PERIOD_S
             uid, key = new.metadata.uid, new.key
-            self.time.call_at(self.time.now() + grace_s, lambda: self._end(key, uid))
+            self.time.call_at(self.time.now() + grace_s, lambda: self.end_pod(key, uid))
 
-    def _end(self, key: str, uid: str) -> None:
+    def end_pod(self, key: str, uid: str) -> None:
+        """Remove a pod that has ended, unless another one has its name by now."""
         found = self.cluster.get(Pod, key)
         if found is not None and found.metadata.uid == uid:
             self.cluster.remove(Pod, key)
